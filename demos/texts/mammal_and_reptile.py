@@ -84,8 +84,8 @@ doubts(
         f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
         f"{spread[1]:.1f} for reptile.",
         f"Every row puts {drawn[:, longest].min():.3f} or more on the {NAMES[longest]}, whose key "
-        "is the longest. One key wins all rows in "
-        + ", in ".join(f"{share:.1%} of draws with {what}" for what, share in one_wins.items())
+        "is the longest. Of 1,000 draws, one key wins all rows in "
+        + ", in ".join(f"{share:.1%} with {what}" for what, share in one_wins.items())
         + ".",
         f"A query has shape {QUERIES[0].shape}, and its output {attributes[0].shape}.",
         f"Its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",

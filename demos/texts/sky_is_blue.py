@@ -19,6 +19,7 @@ import numpy as np
 
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
 from attention.figures import HALFWAY, TEXT, UNIT, name_ends, name_place, new_figure
+from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos.publish import publish
@@ -152,6 +153,15 @@ with page.folded(f"The {DRAWS} draws in numbers"):
         ],
         caption=f"d = d_k = {WIDTH}; entropy is over log n, that of equal weights; the last column "
         "is the share of the squared gradient that a tenth of the queries holds",
+    )
+    drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
+    maps = np.array([TABLE[key].weights[0] for key in drawn])
+    said = ", ".join(f"{x / np.log(len(words)):.2f}" for x in entropy(maps).mean(axis=-1))
+    page.figure(
+        plot_heads(maps, words, words, titles=[f"W from {w}, scale {name}" for w, name in drawn]),
+        "weights",
+        alt=f"Four maps of weights. Their entropies / log n are {said}.",
+        caption="The first draw of four recipes",
     )
 page.parts[-1].place = "below"
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")

@@ -27,12 +27,6 @@ def softmax(scores):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def questions(each, seed=0):
-    """Return noisy questions, measured from the average animal, and their attributes."""
-    features, which = source.questions(np.random.default_rng(seed), each, 0.3)
-    return Tensor(features - AVERAGE), ATTRIBUTES[which]
-
-
 # ------------------------------------------------------------------ value
 
 
