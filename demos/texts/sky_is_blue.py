@@ -3,14 +3,15 @@
 Claim. The text shows that 1/√d_k divides the variance of its scores by 32. That holds for any
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1). With
 projections from N(0, 1/d) and the same scale, every query of the sentence gets a gradient. Scale
-and initial values are needed together.
+and initial values are needed together. Two heads learn a task that one head of any width cannot
+learn. And what fits the blank in “The sky is ___” comes from the text that was read.
 
     python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 9 s
 
 The text is the article “Wrapping your head around Self-Attention, Multi-head Attention” by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address. It turns “The sky is blue and
 world is round” into 8 vectors of 32 features, draws W_Q, W_K and W_V from N(0, 1), and prints the
-variance of the scores before and after the scale. Then it writes two classes.
+variance of the scores before and after the scale.
 """
 
 # %% Set-up
@@ -56,8 +57,8 @@ with page.folded("Its printed shapes, beside ours"):
     page.say(f"{'; '.join(both)}.")
 
 # %% Its recipe, drawn many times
-# Its variances are those of one draw, without a seed. So we draw the recipe many times, and beside
-# it others: with other initial values of W and other scales. A query is called dead here if its
+# The text's variances are those of one draw, without a seed. So we draw its recipe many times, and
+# others: with other initial values of W and other scales. A query is called dead here if its
 # ‖∂L/∂q‖ is below 0.001, for L = ⟨g, output⟩ with a random g.
 
 TABLE = {
@@ -364,8 +365,8 @@ with page.folded("Word by word, the smaller a gradient, the fewer of its digits 
 page.parts[-1].place = "below"
 
 # %% Both passes of one word's output
-# Both have the same words and the same g, from which the way back begins. We take the word whose
-# gradient is nearest to the median of all draws of the recipe.
+# We take the word whose gradient is nearest to the median of all draws of the recipe. Its g, from
+# which the way back begins, is the same in both.
 
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
 examples = [example(ids, initial, chosen.seed) for initial in ("N(0, 1)", "N(0, 1/d)")]
@@ -391,12 +392,11 @@ marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
 
 # %% The blank in “The sky is ___”
-# The text opens with a blank: “The sky is ___ and world is round.” It says that “hesitating”,
-# “destroyed” and “skipping” do not fit, and never asks its layers to fill it. So we ask counts. The
-# last word cannot tell the sky from the world, and two words can. Attention can look back farther.
-# But where to look is one thing, and what fits there is another: it comes from the text that was
-# read, and Python's documentation never speaks of a sky. (`python -m demos charlm` asks a GPT that
-# was trained on it, and its answer is not better.)
+# The text opens with this blank, and never asks its layers to fill it. It says that “hesitating”,
+# “destroyed” and “skipping” do not fit. So we ask counts. The last word cannot tell the sky from
+# the world, and two words can. But where to look is one thing, and what fits there is another:
+# Python's documentation never speaks of a sky. (`python -m demos charlm` asks a GPT that was
+# trained on it, and its answer is not better.)
 
 blank.ask(page)
 page.parts[-1].place = "below"
