@@ -49,31 +49,31 @@ def numbers(page: Published, text: ModuleType) -> None:
 
 
 def strip(text: ModuleType) -> str:
-    """Return the text's arrays as pictures, a cell for each number, which says both numbers."""
-    return "".join(_cells(name, *array) for name, array in compared(text).items())
+    """Return a picture of each array, in its rows, with a cell for each number."""
+    shown = ""
+    for name, (shape, pairs) in compared(text).items():
+        places = [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(shape)]
+        shown += '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
+        shown += f"<code>{escape(name)}</code>{cells(name, places, pairs, _width(shape))}</div>"
+    return shown
 
 
-def _cells(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
-    """Return one array under its name: a picture in rows of cells."""
-    width, shown = _width(shape), []
-    for n, (index, (theirs, ours)) in enumerate(zip(np.ndindex(shape), pairs, strict=True)):
-        at = ", ".join(map(str, index))
-        said = f"{name}[{at}]: the text {theirs}, ours {'not computed' if ours is None else ours}"
+def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -> str:
+    """Return a picture of cells, `width` in a row: each says its place and both numbers."""
+    shown = ""
+    for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
+        said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
         fill = "currentColor" if theirs == ours else "none"
         cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
-        shown.append(
-            f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
-            f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
-            f'pointer-events="all"/>{cross}</g>'
-        )
+        shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
+        shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
+        shown += f'pointer-events="all"/>{cross}</g>'
     same = sum(theirs == ours for theirs, ours in pairs)
-    size = width * 11, -(-len(pairs) // width) * 11
+    right, below = width * 11, -(-len(pairs) // width) * 11
     return (
-        '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
-        f'<code>{escape(name)}</code><svg class="drawn" role="img" stroke="currentColor" '
-        f'width="{size[0]}" height="{size[1]}" viewBox="0 0 {size[0]} {size[1]}" '
-        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">'
-        f"{''.join(shown)}</svg></div>"
+        f'<svg class="drawn" role="img" width="{right}" height="{below}" stroke="currentColor" '
+        f'viewBox="0 0 {right} {below}" style="border-radius:0; max-width:100%" '
+        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">{shown}</svg>'
     )
 
 

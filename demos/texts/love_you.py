@@ -242,7 +242,7 @@ for name, scale in {**usual, **others}.items():
     spread, found = measure(scale, text)
     sizes = (8 * gap * scale, spread, *map(largest, found[1:]))
     by_scale.append([name, *(f"{number:.1e}" if number else "0" for number in sizes)])
-dead = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1:3]])
+at_usual = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1:3]])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 redrawn = [source.rows(np.random.default_rng(n)).astype(float) for n in range(5)]
 again = [inputs(fixed, Tensor(other, requires_grad=True)) for other in redrawn]
@@ -263,7 +263,7 @@ with page.folded("The gradients of one head by scale: largest elements"):
         caption="The lost values drawn 5 times, at a scale of 1e-9",
     )
 marks.at_most("gradient of I and love at 1/8", np.max(by_word[:2]), 0, ".0e")
-marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
+marks.at_most("gradient of W_Q and W_K at the four usual scales", at_usual, 0.0, ".0e")
 marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")
 marks.at_most("measured and predicted apart", abs(low / predicted - 1), 0.01)
 

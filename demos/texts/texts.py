@@ -12,9 +12,10 @@ not errors of arithmetic. They are claims that were never computed.
 
 from demos import options
 from demos.publish import publish
-from demos.texts._text_page import strip
+from demos.texts._text_page import cells
 from demos.texts.sources import (
     KINDS,
+    compared,
     counted,
     kinds,
     love_transformers,
@@ -45,30 +46,45 @@ page.table(
     ["text", "numbers printed", "come back", *KINDS, "steps completed"],
     [[name, *row] for name, row in zip([*NAMES, "together"], [*rows, together], strict=True)],
 )
-cells = "".join(f"<div>{strip(text)}</div>" for text in TEXTS)
+
+
+def drawn(name, text):
+    """Return all numbers of a text as one picture under its name."""
+    arrays = compared(text).items()
+    places = [array for array, (_, pairs) in arrays for _ in pairs]
+    pairs = [pair for _, (_, pairs) in arrays for pair in pairs]
+    return (
+        f'<div style="margin-top:.7rem"><code>{name}</code></div>{cells(name, places, pairs, 60)}'
+    )
+
+
+pictures = "".join(map(drawn, NAMES, TEXTS))
+said = "A cell is a printed number; point at it to see both. A filled cell comes back, a cross is "
+said += "another number, an empty cell is not computed."
 page.finding(
     f"{together[1]} of the {together[0]:,} numbers come back, digit by digit.",
-    page.html(
-        f"<figure>{cells}<figcaption>Every printed number, array by array: a filled cell comes "
-        "back, a cross is another number, an empty cell is not computed. Point at a cell to see "
-        "the text's number and ours.</figcaption></figure>"
-    ),
+    page.html(f"<figure>{pictures}<figcaption>{said}</figcaption></figure>"),
 )
 page.ask(
     "How many lines of the five texts, do you think, can mislead a reader?",
     f"We found {sum(together[2:5])}: "
     + ", ".join(f"{n} {kind}" for kind, n in zip(KINDS, together[2:5], strict=True))
-    + ". The lists below have each of them.",
+    + ". The page of each text has them.",
 )
 
-# %% Each text: what is lost, doubtful and completed
+# %% Each text: what cannot come back, and the steps completed
 
 for name, text in zip(NAMES, TEXTS, strict=True):
     lost = f" It cannot give back {text.LOST}." * bool(text.LOST)
     page.say(f"**{name}**, {text.TITLE}.{lost}")
-    with page.folded(f"{len(text.SLIPS)} doubtful lines and {len(text.COMPLETED)} completed steps"):
-        page.table(["kind", "the text", "what is so"], [slip[:3] for slip in text.SLIPS])
+    with page.folded(f"{len(text.COMPLETED)} steps that it leaves undone"):
         page.say("\n".join(f"- {step}" for step in text.COMPLETED))
+links = (
+    f'<a href="../{name}/index.html">{name}</a>'
+    for name in NAMES
+    if (chosen.out.parent / name / "index.html").exists()
+)
+page.html(f"<p>Their pages: {', '.join(links)}</p>")
 
 # %% What is claimed
 # Every number comes back that is neither lost nor taken over from the text.
