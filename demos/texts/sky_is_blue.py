@@ -4,7 +4,7 @@ Claim. The text shows that 1/√d_k divides the variance of its scores by 32. Th
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1). With
 projections from N(0, 1/d) and the same scale, every query of the sentence gets a gradient. Scale
 and initial values are needed together. Two heads learn a task that one head of any width cannot
-learn. And what fits the blank in “The sky is ___” comes from the text that was read.
+learn. And what fits the text's blank comes from the text that was read.
 
     python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 9 s
 
@@ -352,7 +352,7 @@ for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     by_word.append([word, f"{norm:.1e}", f"{largest:.6f}", f"{wrong_by:.0e}", verdict])
 with page.folded("Word by word, the smaller a gradient, the fewer of its digits are right"):
     page.say(
-        "softmax's rule subtracts an average from numbers that hardly differ from it. Differences "
+        "Softmax's rule subtracts an average from numbers that hardly differ from it. Differences "
         "cannot confirm small gradients either."
     )
     page.table(
@@ -392,7 +392,7 @@ marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
 
 # %% The blank in “The sky is ___”
-# The text opens with this blank, and never asks its layers to fill it. It says that “hesitating”,
+# The text opens with a blank, and never asks its layers to fill it. It says that “hesitating”,
 # “destroyed” and “skipping” do not fit. So we ask counts. The last word cannot tell the sky from
 # the world, and two words can. But where to look is one thing, and what fits there is another:
 # Python's documentation never speaks of a sky. (`python -m demos charlm` asks a GPT that was
