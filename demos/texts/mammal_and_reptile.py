@@ -79,7 +79,7 @@ doubts(
     [
         "The first table below has how far each animal moves, as a share of its length, its weight "
         "on itself, and its largest weight.",
-        f"Of the five animals {own} look most at themselves, and with lengths 1 {unit} do.",
+        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
         f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and "
         f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
         f"{spread[1]:.1f} for reptile.",

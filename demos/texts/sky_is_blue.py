@@ -104,8 +104,7 @@ spread = page.figure(
     figure,
     "spread",
     alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. {said}.",
-    caption="A colour is for the initial values. A line is solid without a scale, dashed with 1/√d "
-    "and dotted with 1/(d√d)",
+    caption="A colour is for the initial values; solid: unscaled, dashed: 1/√d, dotted: 1/(d√d)",
 )
 page.finding(
     f"Scaled by 1/√d_k, the scores of the text's recipe still have a variance of "
