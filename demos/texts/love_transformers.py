@@ -158,7 +158,7 @@ for name, colour in (("text", TEXT), ("unit", UNIT)):
     found = np.array([source.measure(INPUTS[name](digits), scale=s) for s in scales])
     for head in range(H):  # found is (scales, 2, H)
         lines[f"{name}, head {head + 1}"] = found[:, :, head], colour, ("--", "-")[head]
-at_usual = source.measure(digits, scale=SCALES["1/√d_k"])
+spreads, ratios = source.measure(digits, scale=SCALES["1/√d_k"])  # (H,) each
 page.figure(
     scale_figure(
         scales,
@@ -170,7 +170,8 @@ page.figure(
     ),
     "scale",
     alt="With the text's inputs entropy and gradient fall before 1/√d_k. There the two heads have "
-    "{:.2f} and {:.0e} of log n, and W_Q gets {:.2f} and {:.0e} of W_V.".format(*at_usual.ravel()),
+    f"{spreads[0]:.2f} and {spreads[1]:.0e} of log n, and W_Q gets {ratios[0]:.2f} and "
+    f"{ratios[1]:.0e} of the gradient of W_V.",
     caption="Two heads, with the text's inputs and with unit inputs",
 )
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
