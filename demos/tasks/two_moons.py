@@ -14,7 +14,7 @@ import numpy as np
 
 from attention.figures import KINDS, new_figure
 from demos import options
-from demos._losses import described, training_figure
+from demos._losses import compare
 from demos._training import Run
 from demos.publish import publish
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
@@ -119,27 +119,17 @@ page.ask(
 
 # %% What it reaches, with hidden layers and without
 
-runs = {"two hidden layers": (run, right), "no hidden layer": (run_straight, right_straight)}
-page.figure(
-    training_figure(
-        "Without hidden layers no training passes the best line",
-        runs,
-        choices=2,
-        mark=0.97,
-        counted="points",
-        scored="points, held out",
-    ),
-    "loss",
-    alt=described(runs, "held-out points"),
-    caption="The loss, and the share of points that are right, at each step",
+compare(
+    page,
+    "Without hidden layers no training passes the best line",
+    (run, right),
+    (run_straight, right_straight),
+    choices=2,
+    at_least=0.97,
+    at_most=0.92,
+    counted="points",
+    scored="held-out points",
 )
-page.say(
-    "The ablation has trained: the mean of its last 20 losses is "
-    f"{np.mean(run_straight.losses[-20:]) / run_straight.losses[0]:.2f} of the first."
-)
-page.marks.at_least("with hidden layers", right, 0.97)
-page.marks.at_most("ablation, no hidden layer", right_straight, 0.92)
-page.marks.trained("ablation", run_straight.losses)
 page.marks.at_most("the best of all lines", best_line, 0.92)
 
 # %% What to conclude
