@@ -12,11 +12,8 @@ tell units from hundreds.
 
 import numpy as np
 
-from attention.generation import generate
+from attention import GPT, LearnedPositions, causal_mask, generate
 from attention.maps import plot_heads
-from attention.masks import causal_mask
-from attention.models import GPT
-from attention.positions import LearnedPositions
 from attention.transformer import Stack
 from demos import options
 from demos._losses import compare
@@ -157,11 +154,9 @@ thrice = float(exact[carries.all(axis=0)].mean())
 page.marks.at_least("sums that carry three times", thrice, 0.95)
 
 # %% What to conclude
+# Written from the right, each digit of a sum needs two digits and a carry. The heads find the two
+# digits by their positions.
 
-page.say(
-    "Written from the right, each digit of a sum needs two digits and a carry. The heads find the "
-    "two digits by their positions."
-)
 page.end()
 
 # %% Try it

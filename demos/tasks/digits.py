@@ -15,9 +15,8 @@ training images. Both classifiers read the handwriting of other people worse.
 import numpy as np
 from sklearn.datasets import load_digits
 
-from attention import attention
+from attention import Encoder, attention
 from attention.figures import KINDS, name_ends, name_place, new_figure
-from attention.transformer import Encoder
 from demos import options
 from demos._losses import compare, draw_levels
 from demos._training import Run
@@ -61,61 +60,19 @@ SCALES = np.array([0.125, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256])  # 0.125 = 1/�
 
 
 def looked_up(which, form, scale, known=train):
-    """Return the digits that attention to the known images reads in other images."""
+    """Return True for each image that attention to the known images reads correctly."""
     q, k = (Tensor(FORMS[form][some]) for some in (which, known))
     with no_grad():
         shares = attention(q, k, Tensor(np.eye(10)[labels[known]]), scale=scale)  # (n, 10)
-    return shares.argmax(axis=-1)
+    return shares.argmax(axis=-1) == labels[which]
 
 
-def right(found, which):
-    """Return the share of digits that were read correctly."""
-    return float(np.mean(found == labels[which]))
-
-
-curves = {
-    name: [right(looked_up(validation, name, scale), validation) for scale in SCALES]
-    for name in FORMS
-}
+curves = {form: [looked_up(validation, form, x).mean() for x in SCALES] for form in FORMS}
 best = max(curves, key=lambda name: max(curves[name]))
 best_scale = SCALES[int(np.argmax(curves[best]))]
 worst = min(map(min, curves.values()))
-by_looking = looked_up(held_out, best, best_scale)
-as_attention = right(looked_up(held_out, "as they are", SCALES[0]), held_out)
-
-figure = new_figure(6.8, 4.6)
-axes = figure.subplots()
-ends = []
-for (name, curve), colour, style in zip(
-    curves.items(), KINDS, ("o-", "s--", "^-.", "D:"), strict=False
-):
-    axes.plot(SCALES, curve, style, color=colour, markersize=4)
-    ends.append((curve[-1], name, colour))
-axes.set_ylim(0, 1.02)
-name_ends(axes, ends + draw_levels(axes, {"chance": 0.1}))
-name_place(axes, SCALES[0], "1/√d_k")
-axes.set_xscale("log")
-axes.set(xlabel="scale", ylabel="validation images read right")
-axes.set_title("Without training, a sharp look-up reads nearly all digits", fontsize=11, pad=18)
-axes.grid(alpha=0.25)
-drawn = page.figure(
-    figure,
-    "without_training",
-    alt=f"The share of digits that are read, over the scale. The best of four forms of the keys, "
-    f"{best}, reaches {max(curves[best]):.1%} at scale {best_scale:g}; the worst number of all is "
-    f"{worst:.1%}.",
-    caption="The share of 200 validation images that are read, by the form of the keys",
-)
-page.ask(
-    "If the images stay as they are, and the scale is 1/√d_k, how many of the 400 does attention "
-    "read without training? Chance is 10 %.",
-    f"It reads {as_attention:.1%}. With the form of the keys and the scale that are best on the "
-    f"validation images ({best}, scale {best_scale:g}) it reads {right(by_looking, held_out):.1%}.",
-    guesses=("20 %", "80 %", "99 %"),
-)
-page.marks.at_most("no training, the worst form and scale", worst, 0.25)
-page.marks.at_least("no training, as chosen", right(by_looking, held_out), 0.96)
-page.marks.at_most("no training, images as they are, scale 1/√d_k", as_attention, 0.9)
+looking = looked_up(held_out, best, best_scale)
+as_attention = looked_up(held_out, "as they are", SCALES[0]).mean()
 
 # %% The model: a row of pixels is a token
 # One more token is the same for all images. Its vector after two blocks, which it has gathered from
@@ -147,18 +104,11 @@ class Reader(Module):
 
 pixels = ((images - images[train].mean()) / images[train].std()).astype(np.float32)
 
-
-def read(model, which):
-    """Return the digits that the model reads."""
-    with no_grad():
-        return model(pixels[which]).argmax(axis=-1)
-
-
 # %% The training, whole
 
 
-def train_reader(positions, what, known=train):
-    """Train a model; return it and its run."""
+def train_reader(positions, what, known=train, asked=held_out):
+    """Train a model; return it, its run, and True for each asked image that it reads correctly."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
     optimizer = AdamW(model.parameters(), decay=0.1, matrices_only=True)
@@ -172,33 +122,67 @@ def train_reader(positions, what, known=train):
         loss.backward()
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(axis=-1) == labels[some]))
-    return model.eval(), run
+    model.eval()
+    with no_grad():
+        return model, run, model(pixels[asked]).argmax(axis=-1) == labels[asked]
 
 
-model, run = train_reader(True, "rows with positions")
-bag, bag_run = train_reader(False, "rows in a bag")
+model, run, reading = train_reader(True, "rows with positions")
+_, bag_run, in_a_bag = train_reader(False, "rows in a bag")
 
-by_reading, by_bag = read(model, held_out), read(bag, held_out)
+# %% What both read
+
+figure, ends = new_figure(6.8, 4.6), []
+axes = figure.subplots()
+for form, colour, style in zip(FORMS, KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
+    axes.plot(SCALES, curves[form], style, color=colour, markersize=4)
+    ends.append((curves[form][-1], form, colour))
+axes.set_ylim(0, 1.02)
+levels = {"the encoder, held out": reading.mean(), "chance": 0.1}
+name_ends(axes, ends + draw_levels(axes, levels))
+name_place(axes, SCALES[0], "1/√d_k")
+axes.set_xscale("log")
+axes.set(xlabel="scale", ylabel="validation images read right")
+axes.set_title("Without training, a sharp look-up reads nearly all digits", fontsize=11, pad=18)
+axes.grid(alpha=0.25)
+drawn = page.figure(
+    figure,
+    "without_training",
+    alt=f"The share of digits that are read, over the scale. The best of four forms of the keys, "
+    f"{best}, reaches {max(curves[best]):.1%} at scale {best_scale:g}; the worst number of all is "
+    f"{worst:.1%}.",
+    caption="The share of 200 validation images that are read, by the form of the keys",
+)
 page.finding(
-    f"Without any training attention reads {right(by_looking, held_out):.1%} of 400 held-out "
-    f"images. The encoder learns to read {right(by_reading, held_out):.1%}.",
+    f"Without any training attention reads {looking.mean():.1%} of 400 held-out images. The "
+    f"encoder learns to read {reading.mean():.1%}.",
     drawn,
 )
+page.ask(
+    "If the images stay as they are, and the scale is 1/√d_k, how many of the 400 does attention "
+    "read without training? Chance is 10 %.",
+    f"It reads {as_attention:.1%}. With the form of the keys and the scale that are best on the "
+    f"validation images ({best}, scale {best_scale:g}) it reads {looking.mean():.1%}.",
+    guesses=("20 %", "80 %", "99 %"),
+)
+page.marks.at_most("no training, the worst form and scale", worst, 0.25)
+page.marks.at_least("no training, as chosen", looking.mean(), 0.96)
+page.marks.at_most("no training, images as they are, scale 1/√d_k", as_attention, 0.9)
 
 # %% An encoder, with positions and without
 
 page.ask(
     "In the ablation the same rows come in a bag: without positions. How much does the encoder "
     "lose?",
-    f"It reads {right(by_bag, held_out):.1%}. Most digits can be told from which rows there are, "
+    f"It reads {in_a_bag.mean():.1%}. Most digits can be told from which rows there are, "
     "and some cannot.",
     guesses=("almost nothing", "7 %", "half"),
 )
 compare(
     page,
     "In a bag the rows of an image say less\n(smoothed labels keep the loss above 0.5)",
-    (run, right(by_reading, held_out)),
-    (bag_run, right(by_bag, held_out)),
+    (run, reading.mean()),
+    (bag_run, in_a_bag.mean()),
     choices=10,
     at_least=0.97,
     at_most=0.95,
@@ -210,13 +194,14 @@ compare(
 # Where all rows are pale, the rest of the weight, up to 1, is on the asking token itself.
 
 shown = held_out[:4]
+digits = model(pixels[shown]).argmax(axis=-1)
 first, last = (x[:, :, 0, 1:] for x in model.encoder.maps(model.tokens(pixels[shown])))  # (4, H, 8)
 figure = new_figure(7.6, 3.9)
 panels = figure.subplots(4, 1 + 2 * HEADS, subplot_kw={"xticks": [], "yticks": []})
 for i, row in enumerate(panels):
     for panel in row:
         panel.imshow(images[shown[i]], cmap="Greys")
-    row[0].set_ylabel(f"read as {by_reading[i]}", fontsize=9)
+    row[0].set_ylabel(f"read as {digits[i]}", fontsize=9)
     for panel, weights in zip(row[1:], [*first[i], *last[i]], strict=True):
         rows = np.repeat(weights[:, None], 8, axis=1)
         image = panel.imshow(rows, cmap="Blues", alpha=0.6, vmin=0, vmax=1)
@@ -226,7 +211,7 @@ figure.colorbar(image, ax=panels, aspect=30).set_label("weight of a row of pixel
 page.figure(
     figure,
     "weights",
-    alt=f"Four images, read as {', '.join(map(str, by_reading[:4]))}, and how much the asking "
+    alt=f"Four images, read as {', '.join(map(str, digits))}, and how much the asking "
     f"token takes of each row. In block 2 the rows together have {last.sum(-1).mean():.0%} of its "
     "weight.",
 )
@@ -236,21 +221,14 @@ page.figure(
 # on the last 400, which other people wrote. This is the real task of a reader of digits.
 
 known, _, others = np.split(np.arange(len(images)), [1197, 1397])
-stranger, _ = train_reader(True, "other hands", known)
+_, _, of_others = train_reader(True, "other hands", known, others)
 found = {
-    "by writers of training images": (held_out, by_looking, by_reading),
-    "by other people": (
-        others,
-        looked_up(others, best, best_scale, known),
-        read(stranger, others),
-    ),
+    "by writers of training images": (looking, reading),
+    "by other people": (looked_up(others, best, best_scale, known), of_others),
 }
 page.table(
     ["Test images", "without training", "encoder"],
-    [
-        [who, *(f"{right(answers, which):.2%}" for answers in both)]
-        for who, (which, *both) in found.items()
-    ],
+    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in found.items()],
     caption="Digits read, of 400",
 )
 
@@ -258,7 +236,6 @@ page.table(
 # Only the images that exactly one of them reads can show it. If both were equally good, each such
 # image would be the toss of a coin.
 
-looking, reading = (answers == labels[held_out] for answers in (by_looking, by_reading))
 gained, lost = int(np.sum(reading & ~looking)), int(np.sum(looking & ~reading))
 page.say(
     f"{gained} images are read by the encoder alone, {lost} by the look-up alone, and "
@@ -268,11 +245,9 @@ page.say(
 )
 
 # %% What to conclude
+# A look-up among enough similar images is hard to beat, and attention is such a look-up. Both
+# classifiers read the handwriting of other people worse, and this is the real task.
 
-page.say(
-    "A look-up among enough similar images is hard to beat, and attention is such a look-up. Both "
-    "classifiers read the handwriting of other people worse, and this is the real task."
-)
 page.end()
 
 # %% Try it

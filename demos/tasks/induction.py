@@ -14,13 +14,9 @@ sequence. The distance of the repetition differs between sequences, so positions
 
 import numpy as np
 
-from attention.blocks import Block, FeedForward
+from attention import GPT, Block, FeedForward, MultiHeadAttention, SinusoidalPositions, causal_mask
 from attention.figures import REFERENCE
 from attention.maps import changing, plot_heads
-from attention.masks import causal_mask
-from attention.models import GPT
-from attention.multi_head import MultiHeadAttention
-from attention.positions import SinusoidalPositions
 from demos import options
 from demos._losses import compare
 from demos._training import Run
@@ -95,7 +91,7 @@ def train(num_blocks, what):
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean((logits.argmax(-1) == tokens[:, 1:])[known]))
         if step in looked_at:
-            run.keep(frames=weights(model, shown[:1])[:, 0], steps=step)
+            run.keep(frames=weights(model, example)[:, 0], steps=step)
     tokens, period = batch(np.random.default_rng(chosen.seed + 1), 1000)
     with no_grad():
         right = model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]
@@ -104,6 +100,7 @@ def train(num_blocks, what):
 
 shown, period = batch(np.random.default_rng(chosen.seed + 2), 200)
 shown = shown[:, :-1]
+example = shown[[period.argmin()], :15]  # repeats itself after 6 tokens
 model, run, right = train(2, "two blocks")
 _, one, right_one = train(1, "one block")
 
@@ -117,46 +114,38 @@ _, one, right_one = train(1, "one block")
 def looks(first, second, p):
     """Return the weights one token back, and on what followed the same token, of one sequence."""
     back = [first[t, t - 1] for t in range(1, p)]
-    return back, [second[t, (t + 1) % p : t : p].sum() for t in range(p, LENGTH - 1)]
-
-
-def drawn(maps, step):
-    """Draw the two heads' weights for the first sequence, at a step of the training."""
-    titles = [f"block 1, step {step}: one token back", f"block 2, step {step}: what followed"]
-    figure = plot_heads(maps, names, names, titles=titles, mask=causal_mask(len(names)))
-    for panel in figure.axes[:2]:  # the last is the colour bar
-        panel.axhline(period[0] - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
-        at, ground = (LENGTH - 1.8, period[0] - 0.8), {"facecolor": "white", "linewidth": 0}
-        panel.annotate("below, the tokens repeat", at, ha="right", fontsize=8, bbox=ground)
-    return figure
+    return back, [second[t, (t + 1) % p : t : p].sum() for t in range(p, len(second))]
 
 
 each = [looks(*maps, p) for *maps, p in zip(*weights(model, shown), period, strict=True)]
 back, after = (np.mean(np.concatenate(found)) for found in zip(*each, strict=True))
-names = [str(token) for token in shown[0]]
+names = [str(token) for token in example[0]]
 frames, steps = np.array(run.history["frames"]), run.history["steps"]
-kept = changing(frames)
-means = [[np.mean(found) for found in looks(*frames[i], period[0])] for i in kept]
-slider = page.slider(
-    [drawn(frames[i], steps[i]) for i in kept],
-    "weights",
-    [f"step {steps[i]}" for i in kept],
-    alt=[
+figures, labels, alt = [], [], []
+for i in changing(frames):
+    titles = ["block 1: one token back", "block 2: what followed"]
+    figures.append(plot_heads(frames[i], names, names, titles=titles, mask=causal_mask(len(names))))
+    for panel in figures[-1].axes[:2]:  # the last is the colour bar
+        panel.axhline(period.min() - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
+    labels.append(f"step {steps[i]}")
+    one_back, on_next = map(np.mean, looks(*frames[i], period.min()))
+    alt.append(
         f"Before the repetition {one_back:.0%} of the weight of block 1 is one token back. In the "
         f"repetition {on_next:.0%} of the weight of block 2 is on what followed the same token."
-        for one_back, on_next in means
-    ],
-    caption="A row is a token that was read, a column a token that it looks at",
+    )
+slider = page.slider(
+    figures,
+    "weights",
+    labels,
+    alt,
+    "A row is a token that was read, a column a token that it looks at; below the dashed line the "
+    "sequence repeats itself",
 )
 page.finding(
     f"Two blocks predict {right:.1%} of what repeats in 1,000 held-out sequences. {back:.1%} of "
     f"the weight of block 1 is one token back, and {after:.1%} of that of block 2 is on what "
     "followed the same token before (means over 200 sequences).",
     slider,
-)
-page.say(
-    f"The sequence in the picture is {' '.join(names[: period[0]])} | "
-    f"{' '.join(names[period[0] :])}, where | is the place at which it starts again."
 )
 page.marks.at_least("block 1: weight one token back", float(back), 0.5)
 page.marks.at_least("block 2: weight on what followed the token", float(after), 0.8)
@@ -182,11 +171,9 @@ compare(
 )
 
 # %% What to conclude
+# Block 2 finds the place by what block 1 wrote there. This is what depth is for: a second look can
+# use the result of the first.
 
-page.say(
-    "Block 2 finds the place by what block 1 wrote there. This is what depth is for: a second look "
-    "can use the result of the first."
-)
 page.end()
 
 # %% Try it

@@ -11,8 +11,8 @@ on the order of the tokens, so no place has a mirror image.
 
 import numpy as np
 
+from attention import Encoder
 from attention.maps import changing, plot_heads
-from attention.transformer import Encoder
 from demos import options
 from demos._losses import compare
 from demos._training import Run
@@ -126,8 +126,8 @@ compare(
 )
 
 # %% What to conclude
+# A head can look at a place, and not only at a content, if tokens hold their positions.
 
-page.say("A head can look at a place, and not only at a content, if tokens hold their positions.")
 page.end()
 
 # %% Try it

@@ -11,9 +11,9 @@ same network sorts almost none, because only attention connects the places.
 
 import numpy as np
 
+from attention import Encoder
 from attention.maps import plot_heads
 from attention.scaling import entropy
-from attention.transformer import Encoder
 from demos import options
 from demos._losses import compare
 from demos._training import Run
@@ -120,11 +120,9 @@ compare(
 )
 
 # %% What to conclude
+# Everything else in a Transformer works on one place at a time. What several places decide together
+# must go through attention.
 
-page.say(
-    "Everything else in a Transformer works on one place at a time. What several places decide "
-    "together must go through attention."
-)
 page.end()
 
 # %% Try it

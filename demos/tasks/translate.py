@@ -13,10 +13,8 @@ sentence for every source. (The model is pre-LN, chapter 15.1, so it needs no lo
 
 import numpy as np
 
-from attention.generation import translate
+from attention import Transformer, causal_mask, translate
 from attention.maps import plot_heads
-from attention.masks import causal_mask
-from attention.transformer import Transformer
 from demos import options
 from demos._losses import compare
 from demos._training import Run
@@ -199,11 +197,9 @@ compare(
 )
 
 # %% What to conclude
+# All that the decoder knows of the source comes through cross-attention. It can look at any word of
+# the source at any time, so the order of the two languages may differ.
 
-page.say(
-    "All that the decoder knows of the source comes through cross-attention. It can look at any "
-    "word of the source at any time, so the order of the two languages may differ."
-)
 page.end()
 
 # %% Try it
