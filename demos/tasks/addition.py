@@ -99,7 +99,7 @@ names = ["+" if t == PLUS else "=" if t == EQUALS else str(t) for t in written[0
 total = "".join(names[: PROMPT - 1 : -1]).lstrip("0")
 maps = np.concatenate([weights[0] for weights in model.maps(written[:, :-1])])  # (8, 11, 11)
 same_column = [  # of the head that looks there most: the two digits of units, tens and hundreds
-    maps[:, PROMPT - 1 + i, [2 - i, 6 - i]].sum(axis=-1).max() for i in range(3)
+    f"{maps[:, PROMPT - 1 + i, [2 - i, 6 - i]].sum(axis=-1).max():.0%}" for i in range(3)
 ]
 weights = page.figure(
     plot_heads(
@@ -111,8 +111,7 @@ weights = page.figure(
     ),
     "weights",
     alt="The weights of eight heads. Of the head that looks there most, the weight on the two "
-    "digits of the column is {:.0%} for the units, {:.0%} for the tens and {:.0%} for the "
-    "hundreds.".format(*same_column),
+    f"digits of units, tens and hundreds is {', '.join(same_column)}.",
     caption=f"After {''.join(names[:PROMPT])} the model writes, from the right, "
     f"{' '.join(names[PROMPT:])}, which is {total}",
 )

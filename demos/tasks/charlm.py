@@ -174,13 +174,14 @@ page.ask(
 reached = list(zip(run.history["at"], run.history["held_out"], strict=True))
 passed = [next((step for step, x in reached if x < needs), "not") for needs in by_counting]
 page.table(
-    ["Who predicts", "bits per character", "passed by the GPT at step"],
+    ["Predicted by", "bits per character", "passed by the GPT at step"],
     [
-        *([f"counting, n = {n}", f"{by_counting[n]:.3f}", passed[n]] for n in range(6)),
-        [f"GPT, shown {T} characters", f"{bits:.3f}", ""],
-        ["GPT, shown one character", f"{bits_of_one:.3f}", ""],
+        *([f"n = {n}", f"{by_counting[n]:.3f}", passed[n]] for n in range(6)),
+        [f"GPT, {T}", f"{bits:.3f}", ""],
+        ["GPT, one", f"{bits_of_one:.3f}", ""],
     ],
-    caption="On held-out text, which the GPT reads every 100 steps; more `--steps` pass more",
+    caption="Held-out text, by counting what followed n characters, and by the GPT, shown "
+    f"{T} characters or one. It reads that text every 100 steps; more `--steps` pass more",
 )
 page.marks.at_most(f"GPT, {T} characters, below counting, n = 2", bits, by_counting[2], ".3f")
 page.marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")

@@ -11,6 +11,8 @@ sentence for every source. (The model is pre-LN, chapter 15.1, so it needs no lo
 
 # %% Set-up
 
+from itertools import zip_longest
+
 import numpy as np
 
 from attention import Transformer, causal_mask, translate
@@ -71,13 +73,8 @@ def batch(rng, n, pairs):
     sentences = [sentence(pairs, rng) for _ in range(n)]
     sources = [[OURS.index(word) for word in ours] for ours, _ in sentences]
     targets = [[START, *map(THEIRS.index, theirs), END] for _, theirs in sentences]
-    return padded(sources), padded(targets), sentences
-
-
-def padded(rows):
-    """Return rows of equal length: the shorter ones end with PAD."""
-    length = max(map(len, rows))
-    return np.array([row + [PAD] * (length - len(row)) for row in rows])
+    padded = (np.array(list(zip_longest(*rows, fillvalue=PAD))).T for rows in (sources, targets))
+    return *padded, sentences
 
 
 # %% The training, whole
