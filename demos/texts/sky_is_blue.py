@@ -123,9 +123,9 @@ page.ask(
 )
 page.say(
     f"1/√d_k is made for queries and keys of variance 1, and here it is {scaled.key_variance:.0f}. "
-    "The text's two classes draw from nn.Linear, U(±1/√d), a third of the variance 1/d: "
-    f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled. The classes repair the fault of "
-    "the example, which the text does not mention."
+    "The text's two classes repair that, which it does not mention: they draw from nn.Linear, "
+    "U(±1/√d), a third of the variance 1/d, and "
+    f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled."
 )
 with page.folded(f"The {DRAWS} draws in numbers"):
     page.say(
@@ -285,15 +285,15 @@ marks.at_most("masks (B, T, S), the text: words for the head that has least", mi
 marks.at_least("masks (B, T, S), our layer: words for the head that has least", min(by_us), 8, "d")
 
 # %% What several heads are for
-# The text says that one attention has a limited capacity, and does not show it. Here is a task.
-# Each word's place holds 16 random numbers. A word asks for the numbers of the word before it, and
-# then for those of the word after it. Queries and keys are made from the places.
+# The text says that one attention has a limited capacity, and does not show it. A task does. Each
+# word's place holds 16 random numbers. A word asks for the numbers of the word before it, and then
+# for those of the word after it. Queries and keys are made from the places.
 
 two_places.compare(
     page, source.SENTENCE.split(), seed=chosen.seed, steps=20 if chosen.quick else 200
 )
 
-# %% Its two classes, with the mask that the text never passes
+# %% Its two classes, with a mask
 
 projections = (multi.w_q, multi.w_k, multi.w_v)
 alone = [
@@ -313,8 +313,7 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
 page.say(" ".join(found))
 
 # %% What no text shows: the way back
-# Finite differences agree with all derivatives of order 1 and 2 of L = ⟨g, output⟩, for one draw.
-# But the largest terms dominate a sum over words.
+# L = ⟨g, output⟩ for one draw. In a sum over words the largest terms dominate.
 
 
 def loss(x, w_q, w_k, w_v):
@@ -341,7 +340,7 @@ for name, f, at in (
     total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
     checked.append(f"{name}, {agree} of {total}")
-page.say(f"Derivatives that agree: {'; '.join(checked)}.")
+page.say(f"Derivatives of order 1 and 2 that agree: {'; '.join(checked)}.")
 found, norms, by_word = source.word_by_word(*inputs, g), [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     norms.append(norm)
