@@ -27,10 +27,7 @@ REPAIRED = "The sky is blue and world is blue"  # the one that the printed token
 IGNORED = ",';#$@&)("  # the characters that the text takes out
 VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
-PRINTED = {
-    "token ids": "0 6 5 3 1 7 5 3",
-    "variances": "38521.3046875 1203.790771484375",
-}
+PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
 # Printed too, but not counted: shapes say what was multiplied with what, and not what came out.
 SHAPES = {"Q, K, V": (8, 32), "results": (8, 32), "output": (1, 8, 32), "weights": (1, 4, 8, 8)}
@@ -57,9 +54,7 @@ SLIPS = (
         "It looks for all nine characters in a row, and the loop before it has done the work.",
     ),
     Slip(
-        "wrong",
-        "Multiplying by 1/√d_k is called dividing by it.",
-        "That would go the other way.",
+        "wrong", "Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."
     ),
     Slip(
         "unclear",
