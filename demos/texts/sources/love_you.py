@@ -26,7 +26,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints, numbers
+from demos.texts.sources import Slip, as_numpy_prints, parsed
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -134,7 +134,7 @@ COMPLETED = (
 
 def sums() -> np.ndarray:
     """The sums of the three rows, from the printed diagonal: sᵢ = √(scoreᵢᵢ / 24).   → (3,)"""
-    diagonal = numbers(PRINTED["scores"]).reshape(3, 3).diagonal()
+    diagonal = parsed(PRINTED["scores"]).reshape(3, 3).diagonal()
     return np.sqrt(diagonal / (D_K * W_Q * W_K / np.sqrt(D_K))).round().astype(int)
 
 
@@ -143,7 +143,7 @@ def rows(rng: np.random.Generator) -> np.ndarray:
 
     Drawn as the text draws them, then moved by 1 in random places until the sum is right.
     """
-    known = numbers(PRINTED["I"]).astype(int)
+    known = parsed(PRINTED["I"]).astype(int)
     filled = []
     for total, start in zip(sums(), (known, known[:0], known[:0]), strict=True):
         rest, wanted = rng.integers(1, 10, D_MODEL - len(start)), total - start.sum()
