@@ -6,7 +6,7 @@ inputs and with inputs of unit variance, and what the scale does to that example
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEGEND = {
-    "wrong": "what the text says, prints or runs is not so",
-    "unclear": "it can be read in two ways, or a name says something else",
-    "left open": "nothing is wrong, but a condition, a choice or a further case is not mentioned",
+    "wrong": "wrong",
+    "unclear": "unclear (it can be read in two ways)",
+    "left open": "left open (a condition, a choice or a further case is not mentioned)",
 }
-CELLS = "■ equal, × another number, □ not computed"
 WIDEST = 32  # cells in a row
 
 
@@ -40,52 +39,56 @@ def numbers(page: Published, text: ModuleType) -> None:
     page.say(
         f"{same} of {total} numbers that the text prints come back, in every printed digit.{lost}"
     )
-    said = f"A cell is a printed number: {CELLS}. Point at it to see both."
+    said = "A cell is a printed number; point at it to see both."
+    said += " A cross is another number, an empty cell is not computed." * (same < total)
     page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
     with page.folded(f"All {total} numbers, array by array"):
-        page.html("".join(_listed(name, *array) for name, array in compared(text).items()))
+        lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
+        page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
     page.parts[-1].place = "below"
 
 
 def strip(text: ModuleType) -> str:
-    """Return the text's arrays as HTML, a cell for each number, which says both numbers."""
-    return "".join(_cells(name, *array) for name, array in compared(text).items())
+    """Return a picture of each array, in its rows, with a cell for each number."""
+    shown = ""
+    for name, (shape, pairs) in compared(text).items():
+        places = [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(shape)]
+        shown += '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
+        shown += f"<code>{escape(name)}</code>{cells(name, places, pairs, _width(shape))}</div>"
+    return shown
 
 
-def _cells(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
-    """Return one array in its rows of cells, under its name."""
-    width = _width(shape)
-    shown = []
-    for n, (index, (theirs, ours)) in enumerate(zip(np.ndindex(shape), pairs, strict=True)):
-        sign = "□" if ours is None else "■" if ours == theirs else "×"
-        at = ", ".join(map(str, index))
-        both = f"{name}[{at}]: the text {theirs}, ours {'not computed' if ours is None else ours}"
-        colour = ' style="color:var(--backward)"' * (sign == "×")
-        line = "<br>" * (n > 0 and n % width == 0)
-        shown.append(f'{line}<span title="{escape(both)}"{colour}>{sign}</span>')
+def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -> str:
+    """Return a picture of cells, `width` in a row: each says its place and both numbers."""
+    shown = ""
+    for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
+        said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
+        fill = "currentColor" if theirs == ours else "none"
+        cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
+        shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
+        shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
+        shown += f'pointer-events="all"/>{cross}</g>'
     same = sum(theirs == ours for theirs, ours in pairs)
+    right, below = width * 11, -(-len(pairs) // width) * 11
     return (
-        '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
-        f"<code>{escape(name)}</code><div"
-        f' role="img" aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal"'
-        f' style="font:12px/1.05 var(--mono); letter-spacing:2px">{"".join(shown)}</div></div>'
+        f'<svg class="drawn" role="img" width="{right}" height="{below}" stroke="currentColor" '
+        f'viewBox="0 0 {right} {below}" style="border-radius:0; max-width:100%" '
+        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">{shown}</svg>'
     )
 
 
 def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
     """Return one array as the text prints it, row by row, and ours below if one number differs."""
     same, width = sum(theirs == ours for theirs, ours in pairs), _width(shape)
-    shape_said = " × ".join(map(str, shape))
-    shown = f"<p><code>{escape(name)}</code> {shape_said}: {same} of {len(pairs)} are equal</p>"
+    lines = [f"{name} {shape}: {same} of {len(pairs)} are equal"]
     for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
         if side == "ours" and (same == len(pairs) or None in numbers):
             continue
+        lines += [f"{side}:"] * (same < len(pairs))
         wide = max(map(len, numbers))
         rows = (numbers[at : at + width] for at in range(0, len(numbers), width))
-        lines = "\n".join(" ".join(f"{number:>{wide}}" for number in row) for row in rows)
-        title = f"{side}\n" * (same < len(pairs))
-        shown += f'<pre class="plain" tabindex="0">{title}{lines}</pre>'
-    return shown
+        lines += ["  " + " ".join(f"{number:>{wide}}" for number in row) for row in rows]
+    return "\n".join(lines)
 
 
 def _width(shape: tuple[int, ...]) -> int:
@@ -97,16 +100,16 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
 
     computed  for each of text.SLIPS, Markdown that says what shows it
     """
-    count = {kind: number for kind, number in zip(KINDS, kinds(text), strict=True) if number}
-    meant = "; ".join(f"{number} {kind} ({LEGEND[kind]})" for kind, number in count.items())
-    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {meant}.")
+    count = (f"{n} {LEGEND[kind]}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
+    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
     found = zip(text.SLIPS, computed, strict=True)
     ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
     told = [_told(number, *each) for number, each in enumerate(ordered, 1)]
     first = sum(slip.weighty for slip in text.SLIPS)
-    page.html(_cards(told[:first]), "\n\n".join(text for _, text in told[:first]), "below")
+    shown, said = zip(*told, strict=True)
+    page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
     with page.folded(f"The other {len(told) - first} lines"):
-        page.html(_cards(told[first:]))
+        page.html(_beside("19rem", shown[first:]))
     page.parts[-1].place = "below"
 
 
@@ -119,11 +122,13 @@ def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
     return html, printed(said).replace("\n\n", "\n")
 
 
-def _cards(told: list[tuple[str, str]]) -> str:
-    """Return lines of a text side by side, as many as there is room for."""
-    cards = "".join(f'<div style="min-width:0">{html}</div>' for html, _ in told)
-    grid = "display:grid; gap:1rem 2rem; grid-template-columns:repeat(auto-fill,minmax(19rem,1fr))"
-    return f'<div style="{grid}">{cards}</div>'
+def _beside(width: str, shown: Sequence[str]) -> str:
+    """Return parts side by side, as many as there is room for."""
+    parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
+    columns = f"repeat(auto-fill,minmax({width},1fr))"
+    return (
+        f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
+    )
 
 
 def both_passes(
@@ -138,14 +143,17 @@ def both_passes(
     runs    the name of a picture → what it shows, and a function that computes the output
     limits  the gradients at the ends of the scale
     """
-    noted = []
+    noted, drawn = [], []
     for name, (caption, run) in runs.items():
         with Steps() as steps:
             output = run()
         drawing = graph(output, grads=True, limits=limits, steps=steps)
         steps.backward(output)
         noted.append(steps)
-        page.figure(drawing, name, alt=f"{caption}: {described(drawing)}.", caption=caption)
+        alt = f"{caption}: {described(drawing)}."
+        drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
+    drawn[0].html, drawn[1].html = _beside("20rem", [part.html for part in drawn]), ""
+    drawn[0].place = "below"
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
     noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)

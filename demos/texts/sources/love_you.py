@@ -63,9 +63,8 @@ PRINTED = {
 }
 
 LOST = (
-    'the rows as they were drawn, as nothing was seeded. The 470 printed values of "I" are not '
-    'computed, but taken over and used; lost are its other 42 and all 1,024 of "love" and "you". '
-    "Three sums of them are known"
+    'the rows as they were drawn, as nothing was seeded: the 470 printed values of "I" are taken '
+    'over, and its other 42 and all 1,024 of "love" and "you" are lost'
 )
 
 SLIPS = (
@@ -74,11 +73,13 @@ SLIPS = (
         "The softmax has no axis.",
         "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
         "the weights compute them anew, by row, and hide this.",
+        weighty=True,
     ),
     Slip(
         "wrong",
         'The context vector printed for "I" is 64 zeros.',
         "By rows it is 13085 in every slot.",
+        weighty=True,
     ),
     Slip(
         "unclear",
@@ -86,6 +87,7 @@ SLIPS = (
         "are none.",
         "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
         "are equal, and the scores have rank 1.",
+        weighty=True,
     ),
     Slip(
         "left open",
