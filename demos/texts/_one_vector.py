@@ -112,18 +112,13 @@ def show(page: Published) -> None:
         f"have {32 * D:,}. But a training of {chosen.steps} steps does not find it.",
         guesses=("yes", "no"),
     )
+    share = lambda T, kind: f"{right[T, kind].mean():.1%}"
+    count = lambda T, kind: f"{known[T, kind]:.1f}"
     with page.folded("Right words and known words, by length"):
         page.table(
             ["words", "all states: right", "known", "the last state: right", "known"],
             [
-                [
-                    T,
-                    *(
-                        cell
-                        for kind in ("all", "last")
-                        for cell in (f"{right[T, kind].mean():.1%}", f"{known[T, kind]:.1f}")
-                    ),
-                ]
+                [T, *(f(T, kind) for kind in ("all", "last") for f in (share, count))]
                 for T in LENGTHS
             ],
             caption="A sentence said again: right words, and words that are known and not guessed",

@@ -5,15 +5,14 @@ vector keeps about three words of a sentence, however long, and additive attenti
 
     python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 9 s
 
-The notebook's 310 numbers come back from NumPy's generator, digit by digit. Its two classes, V1 and
-V2, compute the same, given the same weights. At its width the scale makes gradients smaller, and at
-a large width 1/√d_k is not enough for V1. Of the biases that V2 can have, that of the keys changes
-no weight.
+The notebook's two classes, V1 and V2, compute the same, given the same weights. At its width the
+scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1. Of the biases that
+V2 can have, that of the keys changes no weight.
 
-It is "Why we need Attention mechanism", by an author whom we do not know: we have it as a text
-without an address. It gives three numbers to each word of its sentence and lets every word attend
-to every other without weights. Then it draws W_q, W_k and W_v twice: with `torch.rand` (V1) and as
-`nn.Linear` (V2).
+The notebook is "Why we need Attention mechanism", by an author whom we do not know: we have it as a
+text without an address. It gives three numbers to each word of its sentence and lets every word
+attend to every other without weights. Then it draws W_q, W_k and W_v twice: with `torch.rand` (V1)
+and as `nn.Linear` (V2).
 """
 
 # %% Set-up
@@ -26,7 +25,7 @@ from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos.publish import publish
-from demos.texts import _bias, _claimed, _one_vector
+from demos.texts import _claimed, _one_vector
 from demos.texts._text_page import both_passes, doubts, numbers
 from demos.texts.sources import agreeing, counted, of_weights
 from demos.texts.sources import your_journey as source
@@ -60,9 +59,9 @@ def display(rows):
 _one_vector.show(page)
 
 # %% The text's numbers, and ours
-# Its weights are random, and yet they come back without PyTorch, which draws with the Mersenne
-# Twister, `np.random.RandomState`. A float32 holds 24 bits, so PyTorch keeps 24 bits of each 32 and
-# divides by 2²⁴.
+# Its weights are random, and yet they come back from NumPy's generator, digit by digit. PyTorch
+# draws with the Mersenne Twister too, `np.random.RandomState`. A float32 holds 24 bits, so PyTorch
+# keeps 24 bits of each 32 and divides by 2²⁴.
 
 ours = source.ours()
 numbers(page, source)
@@ -70,7 +69,7 @@ marks.at_least("numbers that are the same text", *counted(source), "d")
 
 scores = ours["scores of x₂"]
 orders = {"in lanes": source.lane_sum, "left to right": np.sum}
-with page.folded("A sum that is not 1"):
+with page.folded("A sum that is not 1; loops and one product; softmax and a division, trained"):
     page.say(
         "One number looks like an error: weights that sum to 1.0000001192092896, the float32 next "
         "to 1. The sum depends on the order of the additions, above all in the divisor. PyTorch "
@@ -84,9 +83,7 @@ with page.folded("A sum that is not 1"):
         ],
         caption="The sum of the six scores of x₂, divided by their sum",
     )
-with page.folded("Loops and one product"):
     _claimed.loops(page)
-with page.folded("Softmax and a division, trained"):
     _claimed.trainings(page)
 
 # %% The steps that it leaves undone: a mask, dropout, several heads
@@ -129,7 +126,7 @@ page.figure(
     alt="Four maps of weights. Without weights, V1 and V2 are close to a plain average: their "
     f"entropy over log 6 is {row(shares, '.3f')}. The causal mask hides what is right of the "
     "diagonal.",
-    caption="Where the words look: without weights, V1, V2, and V1 under a causal mask",
+    caption="Where the words look, and V1 under a causal mask",
 )
 with page.folded("The masked weights, and three draws of dropout"):
     page.table(
@@ -148,9 +145,8 @@ with page.folded("The masked weights, and three draws of dropout"):
 
 # %% An option that it never uses: a bias
 # V2 has an option, `qkv_bias`: a query is then x W_q + b_q, and keys and values get a bias too.
-# Here are the numbers that V2 draws with it from the text's own seed.
 
-_bias.show(page)
+_claimed.biases(page)
 
 # %% The way back
 # L is the sum of all contexts. At the text's scale every weight learns; at a scale of 128 softmax
@@ -237,14 +233,10 @@ for name, (recipe, _) in RECIPES.items():
             wide[name, said].append(np.mean([spread(head, scale=scale) for head in heads]))
     heads = [recipe(2048, chosen.seed + i) for i in range(5)]
     passed[name] = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
+drawn = [source.version_2(2048, chosen.seed + i) for i in range(DRAWS)]
 times_as_long = {
-    times: np.mean(
-        [
-            spread(source.version_2(2048, chosen.seed + i), Tensor(times * INPUTS), scale=1.0)
-            for i in range(DRAWS)
-        ]
-    )
-    for times in (1, 3, 10)
+    times: np.mean([spread(head, Tensor(times * INPUTS), scale=1.0) for head in drawn])
+    for times in (3, 10)
 }
 gained = {name: scaled / unscaled for name, (unscaled, scaled) in passed.items()}
 marks.at_least("V1's recipe: times as much with the scale", gained["V1"], 100, ".0f")
@@ -385,10 +377,10 @@ computed.append(
 )
 lengths = np.linalg.norm(INPUTS, axis=1)
 computed.append(
-    f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k'][-1]:.3f} with 1/√d_k and "
+    f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k'][-1]:.3f} with 1/√d_k, "
     f"{wide['V1', '1/d_k'][-1]:.3f} with 1/d_k; V2 {wide['V2', '1'][-1]:.3f} with a scale of 1, "
-    f"and with inputs 3 and 10 times as long {times_as_long[3]:.3f} and {times_as_long[10]:.3f}. "
-    f"The six inputs have lengths from {lengths.min():.2f} to {lengths.max():.2f}."
+    f"and {times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
+    f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long."
 )
 doubts(page, source, computed)
 

@@ -7,7 +7,7 @@ import pytest
 
 from attention import attention_weights
 from attention.mapping import to_ours, to_theirs
-from demos.texts import _bias, _claimed
+from demos.texts import _claimed
 from demos.texts.sources import agreeing, as_torch_prints
 from demos.texts.sources import your_journey as source
 from demos.texts.sources.your_journey import (
@@ -156,7 +156,7 @@ def test_only_the_root_of_two_gives_the_printed_weights():
 
 
 def test_the_drawing_of_v2_with_biases_marks_that_of_keys_alone():
-    drawing = _bias.drawn()
+    drawing = _claimed.biased_graph()
     assert [drawing.vertices[n].title for n in drawing.noise] == ["b_k"]
     lines = str(drawing).splitlines()
     assert [line.split()[0] for line in lines if line.endswith("grad ≈ 0")] == ["b_k"]
