@@ -97,7 +97,8 @@ page.finding(
             titles=[f"{recipe} {n}" for recipe in ("the text,", "Xavier,") for n in range(1, 9)],
         ),
         "weights",
-        alt=f"Sixteen maps. In the eight of the text every word puts 1.00 on “{WORDS[2]}”. The "
+        alt="Sixteen maps. In the eight of the text every word puts a weight of "
+        f"{fixed.weights(x).data[..., 2].min():.2f} on “{WORDS[2]}”. The "
         f"eight with Xavier weights differ: entropies / log 3 from {by_layer[-1][1]}.",
         caption="Eight heads by the text's recipe, and eight with Xavier weights and unit variance",
     ),
@@ -260,7 +261,7 @@ with page.folded("The gradients of one head by scale: largest elements"):
             [f"∂L/∂{name}", f"{min(each):.4g}", f"{max(each):.4g}"]
             for name, each in zip(("x", "W_Q", "W_K", "W_V"), sizes, strict=True)
         ],
-        caption="The lost values drawn 5 times, at a scale of 1e-9",
+        caption=f"The lost values drawn {len(redrawn)} times, at a scale of 1e-9",
     )
 marks.at_most("gradient of I and love at 1/8", np.max(by_word[:2]), 0, ".0e")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", at_usual, 0.0, ".0e")

@@ -1,9 +1,8 @@
 """Demos · Source text "I love Transformers": its 121 printed numbers, and ours.
 
-The text is a notebook, "A step to step guide to understand attention mechanisms". It takes three
-words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's legacy generator
-with seed 0, and prints the result of each step. `PRINTED` holds those numbers as they are in the
-text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
+The text takes three words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's
+legacy generator with seed 0, and prints the result of each step. `layer` and `steps` compute the
+same with this project's `MultiHeadAttention`.
 
 One of the text's two heads has gradients that finite differences in 16 digits cannot resolve.
 `slope_in_decimals` takes the differences in 100 digits, and has no line in common with the engine.
@@ -158,10 +157,7 @@ def ours() -> dict[str, Array]:
 def layer(
     *, unit: bool = False, seed: int = 0, n: int = 3, d_model: int = 4, num_heads: int = 2
 ) -> tuple[Tensor, MultiHeadAttention]:
-    """The text's input X and a layer with the text's weights.
-
-    With `unit=True`, X is shifted and scaled to mean 0 and variance 1, which the text does not do.
-    With n = 7, d_model = 512 and eight heads, these are the sizes of the text's drawing.
+    """Return the text's input X, at mean 0 and variance 1 if `unit`, and a layer with its weights.
 
     The draws come in the text's order: X, then W_Q of both heads, W_K, W_V, and last W_O, each
     uniform within Xavier's bound. A head's matrix is (4, 2), so its bound is √(6 / (4 + 2)) = 1.
@@ -267,9 +263,8 @@ def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> 
     directions  none for the value, one for a slope, two for a slope of that slope; each has an
                 array for every point
 
-    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, and 100 digits are enough to resolve
-    them. This is the definition: it uses no rule of the engine, and no float but the points
-    themselves, each of which is a decimal number.
+    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, which 100 digits resolve. No rule of
+    the engine is used, and no float but the points, each of which is a decimal number.
     """
     with localcontext(prec=100):
         exactly = [_decimals(point) for point in points]

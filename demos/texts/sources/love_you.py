@@ -1,7 +1,6 @@
 """Demos · Source text "I love you": its 552 printed numbers, of which 82 come back.
 
-The text is a notebook, "Multi-Head Attention found in Orginal Transformer Paper". It takes three
-words and the paper's sizes, d_model = 512 and heads of 64 features, and computes one head. It draws
+The text takes three words and the paper's sizes, d_model = 512 and heads of 64 features. It draws
 integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3 and 5
 everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key is
 3 sⱼ. So the scores depend on the rows by three sums alone:
@@ -9,13 +8,8 @@ everywhere. A query is then one number 64 times over, the sum sᵢ of its word's
     score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
 
 `sums` reads the three off the printed diagonal. The six scores beside it are then predictions, and
-any rows with these sums will do: `rows` builds some.
-
-Of the 552 numbers 470 are values of "I", which are not computed: they are taken over as they are
-printed. The other 42 values of "I" and all 1,024 of "love" and "you" are lost, except for the three
-sums. Of the 82 numbers that come out 73 are zeros and ones, 3 are the diagonal, which is used, and
-6 are predictions (three, each printed twice). What depends on more than the sums depends on how the
-lost values are drawn again: so do the gradients of W_Q, W_K and W_V, where they are not 0.
+any rows with these sums will do: `rows` builds some. What depends on more than the sums depends on
+how the lost values are drawn again: so do the gradients of W_Q, W_K and W_V, where they are not 0.
 """
 
 from __future__ import annotations
