@@ -125,7 +125,7 @@ def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
 def _beside(width: str, shown: Sequence[str]) -> str:
     """Return parts side by side, as many as there is room for."""
     parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
-    columns = f"repeat(auto-fill,minmax({width},1fr))"
+    columns = f"repeat(auto-fill,minmax(min({width},100%),1fr))"
     return (
         f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
     )
@@ -152,7 +152,7 @@ def both_passes(
         noted.append(steps)
         alt = f"{caption}: {described(drawing)}."
         drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
-    drawn[0].html, drawn[1].html = _beside("20rem", [part.html for part in drawn]), ""
+    drawn[0].html, drawn[1].html = _beside("26rem", [part.html for part in drawn]), ""
     drawn[0].place = "below"
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
