@@ -157,7 +157,7 @@ class Published:
         shown = fold(inline(summary, set_text), "".join(part.html for part in inside))
         self.html(shown, f"{printed(summary)}: on the page", place)
 
-    def program(self, markup: str, *, script: str, style: str) -> Part:
+    def program(self, markup: str, *, script: str, style: str = "") -> Part:
         """Show HTML that a script of its own fills when the reader moves something."""
         self.scripts.append(script)
         self.style += style

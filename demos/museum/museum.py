@@ -18,7 +18,7 @@ from demos.publish import publish
 from demos.site._exhibits import drawing, html, seen, text
 from demos.site._parts import columns, figure, set_text
 from demos.site._source import coloured
-from demos.site._templates import inline, markdown
+from demos.site._templates import FOLDER, inline, markdown
 
 if not __debug__:
     stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")
@@ -74,17 +74,9 @@ else:
 # open “Find it”: there are the mistake, the check that catches it, and the repair. The functions
 # shown here are those that ran.
 
-CLICK = """
-for (const line of document.querySelectorAll(".exhibit button")) {
-  line.addEventListener("click", () => {
-    for (const other of line.parentElement.children) other.classList.remove("good", "bad");
-    line.classList.add("right" in line.dataset ? "good" : "bad");
-    line.parentElement.nextElementSibling.textContent = line.dataset.said;
-  });
-}"""
-INK = ".diff div[class] span, .line:is(.bad, .good) span { color: inherit; }"
 links = (f'<a href="#exhibit-{each.number}">{each.number}</a>' for each in exhibits)
-page.program(f"<p>{' '.join(links)}</p>", script=CLICK, style=INK)
+script = (FOLDER / "exhibit.js").read_text("utf-8")
+page.program(f"<p>{' '.join(links)}</p>", script=script)
 for each in exhibits if not asked else ():
     check = coloured("\n".join(source(each.module.check, docstring=False)), {})
     lines = "".join(f'<div class="ln">{line or " "}</div>' for line in check)

@@ -106,7 +106,7 @@ if base:
 (chosen.out / "notebooks").mkdir(exist_ok=True)
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
-for name in ("site.css", "site.js", "softmax.js"):
+for name in ("site.css", "site.js", "exhibit.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)
 shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
 write_explorables(chosen.out)
