@@ -22,7 +22,7 @@ In an exercise that gives wrong lines to repair, or lines to complete, the hole 
     #     x.grad = vjp(g)
     # Your lines end.
 
-checks/NAME.py has CHAPTER, HINTS (three: where to look, the idea, nearly the line), if ten seconds
+checks/NAME.py has HINTS (three: where to look, the idea, nearly the line), if ten seconds
 are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
 `Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
 
@@ -86,6 +86,11 @@ def title(name: str) -> str:
     """Return an exercise's title, from its docstring's first line."""
     docstring = ast.get_docstring(ast.parse(_text(name))) or ""
     return docstring.splitlines()[0].partition(" · ")[2].rstrip(".")
+
+
+def chapter(name: str) -> str:
+    """Return the chapter that an exercise belongs to: the last one that its docstring names."""
+    return re.findall(r"[Cc]hapter (\d[\d.]*),", _text(name))[-1]
 
 
 def number(name: str) -> int:
