@@ -42,26 +42,16 @@ NEXT = {
     "Without --path the other sixteen exercises come next.",
 }
 README = """\
-Exercises of minigrad
-=====================
-
 Each file e01_….py to e24_….py is an exercise. Read its first lines, and write
 what is missing between "Your lines begin." and "Your lines end." Save, and
 run in the folder of the repository:
 
     {command}
 
-This checks the first exercise that is not solved. With more words:
-
-    --watch       checks again whenever you save; Ctrl-C ends it
-    --hint        the next of three hints
-    --solution    our lines and yours, line by line
-    --list        what is solved
-    --path        eight of them for a first contact, in an order of their own
-    7             exercise 7, whichever is the first
-
-To begin an exercise again, rename your file. Then `init` instead of `--in`
-writes it as it was given. Nothing here is overwritten, so change what you like.
+This checks the first exercise that is not solved. --help says what else there
+is: hints, our lines, what is solved. To begin an exercise again, rename your
+file: then `init` instead of `--in` writes it as it was given. Nothing here is
+overwritten, so change what you like.
 """
 
 

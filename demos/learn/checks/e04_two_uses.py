@@ -4,7 +4,6 @@ import numpy as np
 
 from demos.learn._telling import given, law, results, same, shaped
 
-CHAPTER = "2.1"
 HINTS = (
     "Draw it: two arrows leave x. One goes to the product, the other to the sine and then to the "
     "product.",

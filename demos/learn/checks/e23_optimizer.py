@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from demos.learn._telling import array, given, law, results, same
+from demos.learn._telling import array, given, law, numbers, results, same
 from minigrad import Tensor
 from minigrad.optim import Adam
 
-CHAPTER = "8"
 HINTS = (
     "Take p = 1, g = 1 and lr = 0.1. At the first step both optimizers move p by exactly 0.1: for "
     "momentum the velocity is g, for Adam the corrected m is g and the corrected v is g².",
@@ -28,15 +27,13 @@ def check(answer):
     element(f"{asked} 2 from p = 0.9 and velocity = 1: the velocity", velocity, 1.8)
     element(f"{asked} 2 from p = 0.9 and velocity = 1: p", p, 0.72)
 
-    sizes = {}
-    for g in (0.001, 1.0, 1000.0):
-        p, m, v = stepped(adam_step, 3, one, g * one, zero, zero, 1, 0.1)
-        sizes[g] = float(1.0 - p[0])
+    first = lambda g: stepped(adam_step, 3, one, g * one, zero, zero, 1, 0.1)[0]
+    sizes = np.array([1.0 - first(g)[0] for g in (0.001, 1.0, 1000.0)])
+    shown = numbers(sizes, ".3g")
     law(
         "Adam's first step is lr long, whatever the size of the gradient",
-        all(0.0999 < size < 0.1001 for size in sizes.values()),
-        "with lr = 0.1, p moves against a gradient of 0.001, 1 and 1000 by "
-        + ", ".join(f"{size:.3g}" for size in sizes.values()),
+        all(0.0999 < size < 0.1001 for size in sizes),
+        f"with lr = 0.1, p moves against a gradient of 0.001, 1 and 1000 by {shown}",
     )
     p, m, v = one, zero, zero
     for t in range(1, 6):
