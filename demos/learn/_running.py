@@ -26,7 +26,7 @@ from demos.learn import EXERCISES
 from demos.learn.exercises import number
 
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
-LETTERS = 4000  # how much is shown of what a file prints
+LETTERS, LINES = 4000, 20  # how much is kept of what a file prints, and how much is shown
 INIT = "`python -m demos learn init FOLDER` writes it as it was given"
 REMARKS = {
     "EOFError": "nobody can answer input() here, so write the value into the file",
@@ -126,7 +126,7 @@ class Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Print as much of the text as is left."""
-        print(text[: self.left], end="…" * (0 < self.left <= len(text)), file=sys.__stdout__)
+        print(text[: self.left], end="", file=sys.__stdout__)
         self.left = max(self.left - len(text), 0)
         return len(text)
 
@@ -162,7 +162,8 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
         cwd=Path(__file__).parents[2],
         check=False,
     )
-    printed = done.stdout.rstrip()
+    lines = done.stdout.rstrip().splitlines()
+    printed = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
     if done.returncode:
         ended = f"the process ended with {done.returncode} before the check had an answer"
         return Answer(False, f"{path.name}: {ended}", printed=printed)

@@ -52,8 +52,7 @@ def test_our_solution_is_right(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "lines", "words"),
-    [(name, *each) for name, wrong in WRONG.items() for each in wrong],
+    ("name", "lines", "words"), [(name, *each) for name, wrong in WRONG.items() for each in wrong]
 )
 def test_a_wrong_answer_is_answered(name, lines, words):
     texts = [lines] if isinstance(lines, str) else lines
@@ -82,6 +81,65 @@ def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_col
         assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
         assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
         assert "The learner gets" not in text + stub(name)
+
+
+# ------------------------------------------------------------------ refusal: our lines, spoiled
+
+# Of these nothing is asked that the learner does not see: their sentences are not for a learner.
+NOT_SAID = "cannot go on|NoneType|memoryview|object has no attribute|object is not|sub-views"
+
+
+def refused(name, tree):
+    """Return what the check says of our solution, after a change of its tree."""
+    found = judged(FOLDER / f"{name}.py", name, ast.unparse(ast.fix_missing_locations(tree)))
+    assert not found.solved and not re.search(NOT_SAID, found.said), found.said
+    return found.said
+
+
+class Forgetful(ast.NodeTransformer):
+    """A change of a function that turns each `return x` into `x`."""
+
+    def visit_FunctionDef(self, node):
+        return node  # (functions within it return as they did)
+
+    def visit_Return(self, node):
+        return ast.Expr(node.value)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_forgotten_return_is_told(name):
+    lines = solution(name).splitlines()
+    for number, node in enumerate(ast.parse(solution(name)).body):
+        text = "\n".join(lines[node.lineno - 1 : node.end_lineno + 1])
+        if isinstance(node, ast.FunctionDef) and "Your lines" in text and "return" in text:
+            tree = ast.parse(solution(name))
+            Forgetful().generic_visit(tree.body[number])
+            assert "returned None: is a return missing?" in refused(name, tree), node.name
+
+
+# The options of each exercise's functions, and what the main part of its check gives for them.
+OPTIONS = {
+    "e01_slope": {"slope": {"h": 0.5}},
+    "e08_sum": {"sum": {"axis": None, "keepdims": False}},
+    "e15_layer_norm": {"layer_norm": {"eps": 1e-5}},
+    "e21_heads": {"split": {"num_heads": 3}},
+    "e22_backward": {"backward": {"scale": 7**-0.5, "may_look": True}},
+    "e23_optimizer": {
+        "momentum_step": {"lr": 0.1, "momentum": 0.9},
+        "adam_step": {"lr": 0.1, "t": 1, "b1": 0.9, "b2": 0.999, "eps": 1e-8},
+    },
+    "e24_reverse": {"block": {"num_heads": 2}, "step": {"lr": 0.01}},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_solution_that_does_not_use_an_option_is_refused(name):
+    pairs = [(f, *each) for f, options in OPTIONS[name].items() for each in options.items()]
+    for function, option, value in pairs:
+        tree = ast.parse(solution(name))
+        node = next(n for n in tree.body if getattr(n, "name", "") == function)
+        node.body.insert(1, ast.parse(f"{option} = {value!r}").body[0])  # (after the docstring)
+        refused(name, tree)
 
 
 # ------------------------------------------------------------------ value: a way through
@@ -368,10 +426,10 @@ def test_a_warning_is_told_once_with_its_line():
 PROCESSES = {
     "loops": (
         filled("e01_slope", "while True:\n    pass"),
-        r"line (19|20), in slope: still at work after 1 s, and stopped there: does a loop never end",
+        r"line (19|20), in slope: still at work after 1 s, and stopped there: does a loop never",
     ),
     "prints": (
-        filled("e01_slope", "while True: print('x' * 999)"),
+        filled("e01_slope", "while True: print('x' * 99)"),
         "line 19, in slope: still at work",
     ),
     "ends": ("import os\nos._exit(7)\n", "ended with 7 before the check had an answer"),
@@ -386,8 +444,7 @@ def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, tm
     found = run(path, "e01_slope", seconds=1.0 if what in ("loops", "prints") else 20.0)
     assert not found.solved and re.search(PROCESSES[what][1], found.said), found
     if what == "prints":  # what it prints is shown, and cut off
-        lines = found.printed.splitlines()
-        assert lines == ["x" * 999] * 4 + ["…"]
+        assert found.printed.splitlines() == ["x" * 99] * 20 + ["…"]
     assert what != "asks" or found.printed == "a number?"
 
 
