@@ -22,6 +22,8 @@ In an exercise that gives wrong lines to repair, or lines to complete, the hole 
     #     x.grad = vjp(g)
     # Your lines end.
 
+If it ends with "# The learner gets the names.", each line `name = value` becomes `name = ...`.
+
 checks/NAME.py has HINTS (three: where to look, the idea, nearly the line), if ten seconds
 are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
 `Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
@@ -41,7 +43,7 @@ FOLDER = Path(__file__).parent
 _HOLE = re.compile(
     r"(?P<begin>^(?P<indent> *)# Your lines begin\.\n)"
     r"(?P<ours>.*?)"
-    r"(?P<given>^(?P=indent)# The learner gets:\n(?:^(?P=indent)#[^\n]*\n)+?)?"
+    r"(?P<given>^(?P=indent)# The learner gets[^\n]*\n(?:^(?P=indent)#[^\n]*\n)*?)?"
     r"(?P<end>^(?P=indent)# Your lines end\.\n)",
     re.MULTILINE | re.DOTALL,
 )
@@ -59,7 +61,9 @@ def _put(hole: re.Match[str], lines: str) -> str:
 
 def _given(hole: re.Match[str]) -> str:
     """Return the lines that the learner gets in a hole."""
-    lines = (hole["given"] or "").splitlines()[1:]
+    first, *lines = (hole["given"] or "").splitlines() or [""]
+    if first.endswith("names."):
+        return re.sub(r"^( *\w+ =) .*?(?=  #|$)", r"\1 ...", hole["ours"], flags=re.MULTILINE)
     return "\n".join(line.strip().removeprefix("#")[5:] for line in lines) or "..."
 
 
