@@ -96,7 +96,8 @@ def init(text):
     missing = [name for name in texts if not (folder / name).exists()]
     for name in missing:
         write_whole(folder / name, texts[name])
-    print(f"New in {folder}: {', '.join(missing) if len(missing) < 9 else 'all exercises'}")
+    shown = ", ".join(missing) if len(missing) < 9 else f"{len(missing)} files"
+    print(f"New in {folder}: {shown or 'nothing'}")
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {command} --watch")
 
@@ -228,7 +229,8 @@ def progress(folder):
 
 def main():
     """Do what the options say."""
-    parser = argparse.ArgumentParser(prog="python -m demos learn", description=__doc__[:80])
+    title_line, *_ = __doc__.splitlines()
+    parser = argparse.ArgumentParser(prog="python -m demos learn", description=title_line)
     parser.add_argument(
         "words",
         nargs="*",

@@ -327,6 +327,7 @@ def test_nothing_is_overwritten_by_a_second_init(folder):
     before = contents(folder)
     assert learn("init", folder).stdout.startswith(f"New in {folder}: e02_product.py\n")
     assert contents(folder) == before | {"e02_product.py": stub("e02_product").encode()}
+    assert f"New in {folder}: nothing\n" in learn("init", folder).stdout
 
 
 @pytest.mark.parametrize(
