@@ -22,8 +22,7 @@ from demos.learn._running import judged
 from demos.learn.exercises import FOLDER, number, stub, title
 from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
 from demos.site._chapters import Book, notebook
-from demos.site._notebooks import CELL
-from demos.site._source import Source, coloured, resolve
+from demos.site._source import Source, cells, coloured, resolve
 from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
 from minigrad.functional import vocabulary
 
@@ -256,13 +255,12 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
     body = [row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
-    for cell in CELL.finditer(file.text):
-        first, count = file.text.count("\n", 0, cell.start(3)) + 1, cell[3].count("\n")
-        code = book.code(file, first, first + count - 1)
-        code = fold(f"{count} lines", code) if cell[1].strip() == "Set-up" else code
-        heading = inline(PATHS.sub(r"`\1`", cell[1].strip()))
-        comment = prose(re.sub("^# ?", "", cell[2], flags=re.MULTILINE))
-        body.append(row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
+    for cell in cells(file.text):
+        code = book.code(file, cell.lines.start, cell.lines.stop - 1)
+        code = fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
+        heading = inline(PATHS.sub(r"`\1`", cell.heading))
+        left = f"<h2>{heading}</h2>" * bool(heading) + prose(cell.comment)
+        body.append(row(left, code))
     facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>"]
     facts += [notebook(name)] * (name != "learn")  # (which asks for a folder on its command line)
     book.index.append((name, "demo", page))
