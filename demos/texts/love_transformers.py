@@ -204,7 +204,7 @@ page.figure(
     "tensors",
     alt="Two sheets of weights, one behind the other and side by side. The framed row, of "
     f"“{WORDS[1]}” in head 1, is {stored[0, 1].round(2)} in both.",
-    caption="Softmax sums along the keys: axis 1 of the drawing, axis 2 of the code",
+    caption="Softmax sums along the keys: axis 1 as drawn, axis 2 as stored",
 )
 with page.folded("Does `weights.reshape(3, 3, 2)` turn the order of the code into the drawing's?"):
     page.say(
@@ -376,15 +376,14 @@ spreads = [entropy(each).mean(axis=-1) / np.log(7) for each in looks]
 limit = np.median(reached[1]) / 1000  # a thousandth of what a median query gets with unit inputs
 sharp = [(each.max(axis=-1) > 0.999).mean() for each in looks]
 none = [(each < limit).mean() for each in reached]
-page.ask(
-    "A head has 64 features now, and its scores are divided by 8. Do the heads of this sentence "
-    "share their attention better than those of “I love Transformers”?",
-    f"They do not: {sharp[0]:.0%} of the {reached[0].size} queries put more than .999 on one word. "
-    "The scale takes care of the 64 features. But digits from 0 to 9 make queries and keys too "
-    "long, whatever d_model is.",
-)
 shares = [" ".join(f"{share:.2f}".lstrip("0") for share in each) for each in spreads]
-with page.folded("What the eight heads do, and where they look"):
+with page.folded(
+    "Do eight heads of 64 features, with scores over 8, share their attention better?"
+):
+    page.say(
+        f"They do not: {sharp[0]:.0%} of the {reached[0].size} queries put more than .999 on one "
+        "word. Digits from 0 to 9 make queries and keys too long, whatever d_model is."
+    )
     page.table(
         ["", "digits, as in the text", "mean 0, variance 1"],
         [
