@@ -44,7 +44,8 @@ marks.at_least("numbers that agree as text", *counted(source), ".0f")
 # %% The way back: W_Q of head 2 gets almost nothing
 # L is the sum of one head's output, each head taken alone. "unit" means the same inputs brought to
 # mean 0 and variance 1. A head is called dead here if its W_Q gets less than a thousandth of the
-# gradient of its W_V: it cannot learn by gradient descent where to look.
+# gradient of its W_V. Its W_V and W_O learn as usual. What it cannot learn by gradient descent is
+# where to look.
 
 ratio, reports, examples, table = {}, {}, {}, []
 layers = [source.layer(unit=unit) for unit in (False, True)]
@@ -76,7 +77,7 @@ page.finding(
         alt=f"Four maps of weights. In “text, head 2” each word gives “{WORDS[0]}” at least "
         f"{second[:, 0].min():.2f}; in “unit, head 2” {maps[3, :, 0].min():.2f} to "
         f"{maps[3, :, 0].max():.2f}.",
-        caption="Where the heads look, with the text's inputs and with unit inputs",
+        caption="Where the heads look",
     ),
 )
 page.ask(
@@ -151,6 +152,7 @@ INPUTS = {
     "mean 0": lambda values: values - values.mean(),
     "unit": lambda values: (values - values.mean()) / values.std(),
 }
+# (1/√d_model, the usual mistake, is 1/d_k in this example.)
 SCALES = {"none": 1.0, "1/√d_k": 2**-0.5, "1/d_k": 1 / 2, "1/32": 1 / 32}
 digits = source.layer()[0].data
 scales, lines = 2.0 ** np.linspace(-10, 1, 45), {}
@@ -280,7 +282,7 @@ computed += [
     f"scaled / raw of all 18 scores: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}.",
     f"What is left for the other two words: {left}. The rows of its output differ by at most "
     f"{np.ptp(ours['heads'][1], axis=0).max():.1e}. The entropy of its weights is {spread:.1e} of "
-    "log n, that of equal weights.",
+    "log n.",
     f"The weights of words on themselves: {own}.",
 ]
 
@@ -340,7 +342,8 @@ with page.folded("The four trainings"):
             ]
             for case in losses
         ],
-        caption=f"{chosen.steps} steps, rate 0.01. W_Q moves over ‖W_Q‖; weights by head and word",
+        caption=f"{chosen.steps} steps, rate 0.01. The loss is over a constant's, the way over "
+        "‖W_Q‖; the largest weights are by head and word",
     )
 page.ask(
     "With the text's inputs and scale, head 1 is not dead at the start. Can it give the words back "
@@ -377,9 +380,7 @@ limit = np.median(reached[1]) / 1000  # a thousandth of what a median query gets
 sharp = [(each.max(axis=-1) > 0.999).mean() for each in looks]
 none = [(each < limit).mean() for each in reached]
 shares = [" ".join(f"{share:.2f}".lstrip("0") for share in each) for each in spreads]
-with page.folded(
-    "Do eight heads of 64 features, with scores over 8, share their attention better?"
-):
+with page.folded("Do eight heads of 64 features, scaled by 1/8, share their attention better?"):
     page.say(
         f"They do not: {sharp[0]:.0%} of the {reached[0].size} queries put more than .999 on one "
         "word. Digits from 0 to 9 make queries and keys too long, whatever d_model is."
@@ -405,7 +406,7 @@ with page.folded(
         "seven",
         alt=f"Sixteen maps. With digits {sharp[0]:.0%} of the rows have one dark cell, and in "
         f"heads 5 and 7 all words look at one word. With unit inputs {sharp[1]:.0%} have one.",
-        caption="Heads 1 to 8 with digits; 9 to 16 are the same heads with mean 0 and variance 1",
+        caption="Heads 1 to 8 with digits, 9 to 16 the same with unit inputs",
     )
 off = abs(deviations[1] / (16 / 9) - 1)
 marks.at_most("unit: the scores' standard deviation, from 16/9", off, 0.05)
@@ -416,7 +417,6 @@ marks.at_least("text: queries that get almost no gradient", none[0], 0.4)
 marks.at_most("unit: queries that get almost no gradient", none[1], 0)
 mean = reached[0].mean() / reached[1].mean()
 marks.at_least("the mean hides it: mean ‖∂L/∂q‖, text over unit", mean, 0.5, ".2f")
-
 page.end()
 
 # %% Try it
