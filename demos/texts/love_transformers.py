@@ -35,8 +35,8 @@ ours = source.ours()
 
 # %% The text, and its numbers beside ours
 # The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
-# its author: we have it as a text without an address. Three words have 4 random digits each, and
-# two heads have 2 features. It stops at the output.
+# its author: we have it as a text without an address. Three words have 4 random digits each, two
+# heads have 2 features. It stops at the output.
 
 numbers(page, source)
 marks.at_least("numbers that agree as text", *counted(source), ".0f")
@@ -174,7 +174,7 @@ page.figure(
     alt="With the text's inputs entropy and gradient fall before 1/√d_k. There the two heads have "
     f"{spreads[0]:.2f} and {spreads[1]:.0e} of log n, and W_Q gets {ratios[0]:.2f} and "
     f"{ratios[1]:.0e} of the gradient of W_V.",
-    caption="Two heads, with the text's inputs and with unit inputs",
+    caption="Two heads, with the text's and with unit inputs",
 )
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
 by_scale = []
