@@ -5,7 +5,6 @@ from html import unescape
 
 import pytest
 
-from demos.museum.exhibits import NAMES, exhibit, source
 from tests.demos.test_texts import TEXTS, run_of
 
 # How a demo is run here, as elsewhere. (Of each kind of page there is one that a browser looks at.)
@@ -57,23 +56,6 @@ def test_the_list_of_texts_links_to_each_of_them(page_of):
     assert all(
         step in said for t in TEXTS.values() for step in t.source.COMPLETED if "`" not in step
     )
-
-
-def test_the_museum_shows_the_broken_version_before_what_is_wrong_with_it(page_of):
-    page = read(page_of, "museum")[0]
-    for number, name in enumerate(NAMES, 1):
-        shown = page.partition(f'<h2 id="exhibit-{number}"')[2].partition("<h2")[0]
-        first, _, folded = shown.partition("<details")
-        case = exhibit(name)
-        assert "\n".join(source(case.module.broken)) in unescape(first)
-        assert case.title not in unescape(first) and f"The mistake: {case.title}" in unescape(
-            folded
-        )
-        assert folded.index("<ins>") < folded.index("The check") < folded.index("The repair")
-        assert "NOT CAUGHT" not in folded and "passes" in folded
-    # The names tell the mistakes, so no address has one.
-    addresses = " ".join(re.findall(r'(?:id|href)="([^"]*)"', page))
-    assert not [name for name in NAMES if name in addresses]
 
 
 # ------------------------------------------------------------------ in a real browser
