@@ -35,8 +35,8 @@ ours = source.ours()
 
 # %% The text, and its numbers beside ours
 # The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
-# its author: we have it as a text without an address. Three words have 4 random digits each, and
-# two heads have 2 features. It stops at the output.
+# its author: we have it as a text without an address. Three words have 4 random digits each, two
+# heads have 2 features. It stops at the output.
 
 numbers(page, source)
 marks.at_least("numbers that agree as text", *counted(source), ".0f")
@@ -44,7 +44,8 @@ marks.at_least("numbers that agree as text", *counted(source), ".0f")
 # %% The way back: W_Q of head 2 gets almost nothing
 # L is the sum of one head's output, each head taken alone. "unit" means the same inputs brought to
 # mean 0 and variance 1. A head is called dead here if its W_Q gets less than a thousandth of the
-# gradient of its W_V: it cannot learn by gradient descent where to look.
+# gradient of its W_V. Its W_V and W_O learn as usual. What it cannot learn by gradient descent is
+# where to look.
 
 ratio, reports, examples, table = {}, {}, {}, []
 layers = [source.layer(unit=unit) for unit in (False, True)]
@@ -76,7 +77,7 @@ page.finding(
         alt=f"Four maps of weights. In “text, head 2” each word gives “{WORDS[0]}” at least "
         f"{second[:, 0].min():.2f}; in “unit, head 2” {maps[3, :, 0].min():.2f} to "
         f"{maps[3, :, 0].max():.2f}.",
-        caption="Where the heads look, with the text's inputs and with unit inputs",
+        caption="Where the heads look",
     ),
 )
 page.ask(
@@ -151,6 +152,7 @@ INPUTS = {
     "mean 0": lambda values: values - values.mean(),
     "unit": lambda values: (values - values.mean()) / values.std(),
 }
+# (1/√d_model, the usual mistake, is 1/d_k in this example.)
 SCALES = {"none": 1.0, "1/√d_k": 2**-0.5, "1/d_k": 1 / 2, "1/32": 1 / 32}
 digits = source.layer()[0].data
 scales, lines = 2.0 ** np.linspace(-10, 1, 45), {}
@@ -172,7 +174,7 @@ page.figure(
     alt="With the text's inputs entropy and gradient fall before 1/√d_k. There the two heads have "
     f"{spreads[0]:.2f} and {spreads[1]:.0e} of log n, and W_Q gets {ratios[0]:.2f} and "
     f"{ratios[1]:.0e} of the gradient of W_V.",
-    caption="Two heads, with the text's inputs and with unit inputs",
+    caption="Two heads, with the text's and with unit inputs",
 )
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
 by_scale = []
@@ -204,7 +206,7 @@ page.figure(
     "tensors",
     alt="Two sheets of weights, one behind the other and side by side. The framed row, of "
     f"“{WORDS[1]}” in head 1, is {stored[0, 1].round(2)} in both.",
-    caption="Softmax sums along the keys: axis 1 of the drawing, axis 2 of the code",
+    caption="Softmax sums along the keys: axis 1 as drawn, axis 2 as stored",
 )
 with page.folded("Does `weights.reshape(3, 3, 2)` turn the order of the code into the drawing's?"):
     page.say(
@@ -280,7 +282,7 @@ computed += [
     f"scaled / raw of all 18 scores: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}.",
     f"What is left for the other two words: {left}. The rows of its output differ by at most "
     f"{np.ptp(ours['heads'][1], axis=0).max():.1e}. The entropy of its weights is {spread:.1e} of "
-    "log n, that of equal weights.",
+    "log n.",
     f"The weights of words on themselves: {own}.",
 ]
 
@@ -340,7 +342,8 @@ with page.folded("The four trainings"):
             ]
             for case in losses
         ],
-        caption=f"{chosen.steps} steps, rate 0.01. W_Q moves over ‖W_Q‖; weights by head and word",
+        caption=f"{chosen.steps} steps, rate 0.01. The loss is over a constant's, the way over "
+        "‖W_Q‖; the largest weights are by head and word",
     )
 page.ask(
     "With the text's inputs and scale, head 1 is not dead at the start. Can it give the words back "
@@ -376,15 +379,12 @@ spreads = [entropy(each).mean(axis=-1) / np.log(7) for each in looks]
 limit = np.median(reached[1]) / 1000  # a thousandth of what a median query gets with unit inputs
 sharp = [(each.max(axis=-1) > 0.999).mean() for each in looks]
 none = [(each < limit).mean() for each in reached]
-page.ask(
-    "A head has 64 features now, and its scores are divided by 8. Do the heads of this sentence "
-    "share their attention better than those of “I love Transformers”?",
-    f"They do not: {sharp[0]:.0%} of the {reached[0].size} queries put more than .999 on one word. "
-    "The scale takes care of the 64 features. But digits from 0 to 9 make queries and keys too "
-    "long, whatever d_model is.",
-)
 shares = [" ".join(f"{share:.2f}".lstrip("0") for share in each) for each in spreads]
-with page.folded("What the eight heads do, and where they look"):
+with page.folded("Do eight heads of 64 features, scaled by 1/8, share their attention better?"):
+    page.say(
+        f"They do not: {sharp[0]:.0%} of the {reached[0].size} queries put more than .999 on one "
+        "word. Digits from 0 to 9 make queries and keys too long, whatever d_model is."
+    )
     page.table(
         ["", "digits, as in the text", "mean 0, variance 1"],
         [
@@ -406,7 +406,7 @@ with page.folded("What the eight heads do, and where they look"):
         "seven",
         alt=f"Sixteen maps. With digits {sharp[0]:.0%} of the rows have one dark cell, and in "
         f"heads 5 and 7 all words look at one word. With unit inputs {sharp[1]:.0%} have one.",
-        caption="Heads 1 to 8 with digits; 9 to 16 are the same heads with mean 0 and variance 1",
+        caption="Heads 1 to 8 with digits, 9 to 16 the same with unit inputs",
     )
 off = abs(deviations[1] / (16 / 9) - 1)
 marks.at_most("unit: the scores' standard deviation, from 16/9", off, 0.05)
@@ -417,7 +417,6 @@ marks.at_least("text: queries that get almost no gradient", none[0], 0.4)
 marks.at_most("unit: queries that get almost no gradient", none[1], 0)
 mean = reached[0].mean() / reached[1].mean()
 marks.at_least("the mean hides it: mean ‖∂L/∂q‖, text over unit", mean, 0.5, ".2f")
-
 page.end()
 
 # %% Try it

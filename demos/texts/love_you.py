@@ -67,10 +67,6 @@ scores = (q @ k.mT / np.sqrt(source.D_K)).data  # (3, 3)
 over_all, by_row = softmax(scores, axis=None), softmax(scores)
 joined = merge_heads(source.head_outputs(fixed, x)).data  # (3, 512)
 slots = (np.unique(each) for each in (by_row @ v.data, joined, fixed(x).data))
-page.say(
-    "With a softmax by rows every slot of the contexts is {}, of the eight heads joined {}, and of "
-    "the output {}.".format(*slots)
-)
 by_layer = []
 for what, attend, words in (
     ("constant weights, integers", fixed, x),
@@ -81,11 +77,16 @@ for what, attend, words in (
     q0, k0, _ = (t.data[0] for t in source.heads(words, attend))
     between, rank_0 = f"{min(spread):.2f} to {max(spread):.2f}", np.linalg.matrix_rank(q0 @ k0.mT)
     by_layer.append([what, between, rank_0, f"{apart(attend, words):.2f}"])
-page.table(
-    ["layer and inputs", "entropy / log 3, by head", "rank of the scores", "heads apart"],
-    by_layer,
-    caption="Eight heads; apart are their outputs, over the largest number",
-)
+with page.folded("Eight heads by weights and rows"):
+    page.say(
+        "With a softmax by rows every slot of the contexts is {}, of the eight heads joined {}, "
+        "and of the output {}.".format(*slots)
+    )
+    page.table(
+        ["layer and inputs", "entropy / log 3, by head", "rank of the scores", "heads apart"],
+        by_layer,
+        caption="Apart are the outputs of the heads, over the largest number",
+    )
 page.finding(
     "Eight heads by the text's recipe are one head: their outputs differ by "
     f"{apart(fixed, x):.0f}. With Xavier weights and rows of unit variance they differ by "
@@ -166,15 +167,13 @@ for d_v in (32, 64, 96):
     other.scale = d_v**-0.5  # a mistake, since the scale belongs to the keys
     mistaken.append(largest(other.weights(unit).data - looks))
     contexts.append(source.head_outputs(source.layer(d_v=d_v), x).data)
-page.ask(
-    "Values get 32 features and keys keep 64. What becomes of the scale 1/√d_k, of the maps of "
-    "weights, and of the output's shape?",
-    "Nothing changes. The scale and the maps are made of queries and keys alone, and the maps are "
-    "the same to the last bit. (With 1/√32 as the scale, a weight would move by "
-    f"{mistaken[0]:.2f}.) The output is as wide as before, because W_O has a row for each joined "
-    "feature.",
-)
-with page.folded("What d_v changes: three words, eight heads of d_k = 64, d_model = 512"):
+with page.folded("With values of 32 features, what becomes of the scale, the maps and the output?"):
+    page.say(
+        "Nothing changes. The scale and the maps are made of queries and keys alone, and the maps "
+        "are the same to the last bit. (With 1/√32 as the scale, a weight would move by "
+        f"{mistaken[0]:.2f}.) The output is as wide as before, because W_O has a row for each "
+        "joined feature."
+    )
     page.table(
         ["d_v", "V of a head", "joined", "W_O", "output", "parameters", "directions"], by_width
     )

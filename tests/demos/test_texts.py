@@ -60,7 +60,7 @@ TEXTS = {
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 26, 0),
-        "graph_mammal graph_reptile weights heads loss plane scale",
+        "graph_mammal graph_reptile weights heads plane scale",
     ),
 }
 every_text = pytest.mark.parametrize("name", TEXTS)

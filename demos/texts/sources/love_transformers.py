@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -267,9 +269,16 @@ def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> 
     the engine is used, and no float but the points, each of which is a decimal number.
     """
     with localcontext(prec=100):
+        step, total = Decimal(10) ** -25, Decimal(0)
         exactly = [_decimals(point) for point in points]
-        along = [[_decimals(u) for u in direction] for direction in directions]
-        return float(_slope(exactly, along))
+        along = [[step * _decimals(u) for u in direction] for direction in directions]
+        for signs in product((1, -1), repeat=len(along)):  # ahead and behind along each
+            moved = [
+                point + sum(sign * us[i] for sign, us in zip(signs, along, strict=True))
+                for i, point in enumerate(exactly)
+            ]
+            total += prod(signs) * _sum_of_head(*moved)
+        return float(total / (2 * step) ** len(along))
 
 
 def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
@@ -298,17 +307,6 @@ def off_at_order_2(
             true, claimed = slope_in_decimals(arrays, *pair), (row * v[j]).sum()
             off[i, j] = abs(claimed - true) / max(np.linalg.norm(row), 1e-35)
     return off
-
-
-def _slope(points: Sequence[Array], directions: Sequence[Sequence[Array]]) -> Decimal:
-    if not directions:
-        return _sum_of_head(*points)
-    h = Decimal(10) ** -25
-    ahead, behind = (
-        _slope([p + step * u for p, u in zip(points, directions[0], strict=True)], directions[1:])
-        for step in (h, -h)
-    )
-    return (ahead - behind) / (2 * h)
 
 
 def _sum_of_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> Decimal:
