@@ -1,4 +1,6 @@
-"""The figure of chapter 16's sweep: each measurement over d_k, for each scale."""
+"""The figure of chapter 16's sweep, each measurement over d_k for each scale, and its numbers."""
+
+import math
 
 import numpy as np
 
@@ -40,7 +42,7 @@ def plot_sweep(rows):
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
     last = {name: mean for name, (mean, _) in found[d_ks[-1], 0.0].items()}
-    figure = new_figure(7.4, 8.4)
+    figure = new_figure(7.4, 7.0)
     for panel, (names, axis, logarithmic, finding) in zip(
         figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
@@ -68,3 +70,11 @@ def plot_sweep(rows):
         name_ends(panel, ends)
     figure.suptitle(f"Without the scale, at d_k = {d_ks[-1]}:", fontsize=11)
     return figure
+
+
+def plus_minus(mean, spread):
+    """Return a mean and its spread as text, with the decimals that the spread's first digit has."""
+    if math.isnan(spread):  # of a single value
+        return f"{mean:.4g}"
+    decimals = 0 if spread == 0 else min(max(-math.floor(math.log10(spread)), 0), 6)
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
