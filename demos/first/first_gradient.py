@@ -43,8 +43,8 @@ with Steps() as steps:  # it notes what happens, for the page of both passes
     L = (g * o).sum()
 
 page.say(
-    f"q = ({shown(q.data)}) looks at k₁ = ({shown(k.data[0])}) and k₂ = ({shown(k.data[1])}); their "
-    f"values are v₁ = ({shown(v.data[0])}) and v₂ = ({shown(v.data[1])}). The scale is "
+    f"q = ({shown(q.data)}) looks at k₁ = ({shown(k.data[0])}) and k₂ = ({shown(k.data[1])}). The "
+    f"values are v₁ = ({shown(v.data[0])}) and v₂ = ({shown(v.data[1])}), the scale is "
     f"{shown(SCALE)}, which is 1/√d_k, and g is ({shown(g)})."
 )
 steps_apart = float(np.abs(o.data - attention(q, k, v, scale=SCALE).data).max())

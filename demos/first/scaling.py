@@ -232,8 +232,8 @@ with page.folded("The numbers of the six panels"):
             for a in (0.0, 0.5)
             for d_k in D_KS
         ],
-        caption=f"Mean ± spread of {REPEATS} repeats: variance of the scores; entropy / log n (1 is "
-        "equal weights, 0 is one key alone); the largest weight; ‖∂L/∂q‖; dead queries; and what "
+        caption=f"Mean ± spread of {REPEATS} repeats: variance of the scores; entropy / log n (1: "
+        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖; dead queries; and what "
         "the tenth with the longest gradients holds",
     )
 
