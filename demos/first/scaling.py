@@ -101,7 +101,7 @@ page.table(
 
 LIMITS, SEEDS = (1e-6, 1.0), 100  # of the colours; how many other typical queries are drawn
 q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed))
-page.style += "main > figure { display: inline-block; max-width: 100%; margin: 0 3rem 0 0; }"
+page.style += "main > figure { display: inline-block; max-width: 100%; margin: 0 1rem 0 0; }"
 passes = []
 for scale, title in ((None, "scaled"), (1.0, "unscaled")):
     inputs = [Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)]

@@ -213,19 +213,18 @@ class Hill:
         ]
 
     def show(self, page):
-        """Show the figure, and where the tops are."""
+        """Show the figure."""
         tops = ", ".join(
             f"{top:.1f} with {n:,} keys ({top / (2 * np.log(n)) ** 0.5:.1f} freezing lines)"
             for n, top in self.tops.items()
         )
-        page.say(f"The top is near s = {tops}.")
         page.figure(
             self.figure,
             "hill",
             alt="The median gradient over the spread s of the scores is a hill for each number of "
             f"keys, with its top near s = {tops}. The points of all widths without a scale lie on "
             "it.",
-            caption="Figure 3. Lines: d_k = 256 with many scales. Points: all widths without a "
-            "scale, each at s = √d_k, one for each repeat. In the far tail, where the median is "
-            "below a thousandth, single medians vary by a factor of ten",
+            caption=f"Figure 3. The tops are near s = {tops}. Lines: d_k = 256 with many scales. "
+            "Points: all widths without a scale, each at s = √d_k, one for each repeat. In the far "
+            "tail, where the median is below a thousandth, single medians vary by a factor of ten",
         )

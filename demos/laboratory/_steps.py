@@ -124,17 +124,12 @@ class Found:
     @classmethod
     def read(cls, path=FULL):
         """Read the findings that `write` has written."""
-        about, rises, found, slopes = {}, {}, {}, {}
-        for kind, key, value in map(json.loads, path.read_text("utf-8").splitlines()):
-            if kind == "about":
-                about = value
-            elif kind == "first step":
-                rises[tuple(key)] = tuple(value)
-            elif kind == "trainings":
-                found[tuple(key)] = Outcome(**value)
-            else:
-                slopes[key] = tuple(value)
-        return cls(about, rises, found, slopes)
+        found = {"first step": {}, "trainings": {}, "sharpness": {}}
+        (_, _, about), *lines = map(json.loads, path.read_text("utf-8").splitlines())
+        for kind, key, value in lines:
+            key = tuple(key) if isinstance(key, list) else key
+            found[kind][key] = Outcome(**value) if kind == "trainings" else tuple(value)
+        return cls(about, *found.values())
 
     @property
     def source(self):
@@ -300,15 +295,15 @@ class Steps:
             "W_q's and W_k's rate is multiplied by d_k/8 (1/d_k) or by (d_k/8)^-½ (1/√d_k)",
         )
         ways = {"1/√d_k": ("unit", 0.5), "T5's values": ("t5", 0.0), "no scale": ("unit", 0.0)}
-        page.table(
-            ["first step ∝ d_k to the power of", *NAMES.values()],
-            [
-                [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
-                for name, way in ways.items()
-            ],
-            caption="One rate for all weights, this run; ± one standard error",
-        )
-        with page.folded("Steps at each rate"):
+        with page.folded("The first step, and the steps at each rate"):
+            page.table(
+                ["first step ∝ d_k to the power of", *NAMES.values()],
+                [
+                    [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
+                    for name, way in ways.items()
+                ],
+                caption="One rate for all weights, this run; ± one standard error",
+            )
             for optimizer in ("sgd", "adam"):
                 self.show_rates(page, optimizer)
 

@@ -176,15 +176,13 @@ class AllTrained:
             "`pretrained`)",
         ).place = "below"
         page.say(
-            "With 1/√d_k "
-            f"{scaled.ends('dead').mean():.0%} of the queries are dead for the loss, and "
-            f"{scaled.ends('passed_dead').mean():.0%} for g. Without a scale it is "
+            f"With 1/√d_k {scaled.ends('dead').mean():.0%} of the queries are dead for the loss, "
+            f"and {scaled.ends('passed_dead').mean():.0%} for g. Without a scale it is "
             f"{raw.ends('dead').mean():.0%} and {raw.ends('passed_dead').mean():.0%}. The share "
             "that is dead for the loss does not say how fast a model learns the next task; the "
             "share that is dead for g does.\n\n"
-            "In two real models "
-            f"({len(self.heads.rows)} heads) the mean of ‖∂L/∂q‖ grows without the scale in "
-            f"{self.heads.count('mean', 1)} heads, and the median falls in "
+            f"In two real models ({len(self.heads.rows)} heads) the mean of ‖∂L/∂q‖ grows without "
+            f"the scale in {self.heads.count('mean', 1)} heads, and the median falls in "
             f"{self.heads.count('median', -1)} and grows in {self.heads.count('median', 1)}, each "
             "by more than two standard errors."
         )

@@ -120,9 +120,9 @@ page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(-
   .small img { width: 100%; height: 8.4rem; object-fit: contain; background: #fff; }
   .row.rule figure svg { max-height: none; }"""
 page.finding(
-    f"Without the scale the mean gradient is {low:.1f} to {high:.0f} times larger, in every cell of "
-    f"the map; a typical query's is {usual:.1f} to {most:.0f} times larger at d_k from 16 to 128 "
-    "with 64 keys or more. The tenth of the queries with the longest gradients has "
+    f"Without the scale the mean gradient is {low:.1f} to {high:.0f} times larger, in every cell "
+    f"of the map; a typical query's is {usual:.1f} to {most:.0f} times larger at d_k from 16 to "
+    "128 with 64 keys or more. The tenth of the queries with the longest gradients has "
     f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the square.",
     page.html(f'<div class="small">{small}</div>'),
 )
