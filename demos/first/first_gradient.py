@@ -79,8 +79,8 @@ way_back = page.table(
         ["q", shown(q.data), shown(q.grad), "scale · Σⱼ ∂L/∂zⱼ kⱼ"],
         ["k₁", shown(k.data[0]), shown(k.grad[0]), "scale · ∂L/∂z₁ q"],
         ["k₂", shown(k.data[1]), shown(k.grad[1]), "scale · ∂L/∂z₂ q"],
-        ["v₁", shown(v.data[0]), shown(v.grad[0]), "weight 1 times g"],
-        ["v₂", shown(v.data[1]), shown(v.grad[1]), "weight 2 times g"],
+        ["v₁", shown(v.data[0]), shown(v.grad[0]), "g times weight 1"],
+        ["v₂", shown(v.data[1]), shown(v.grad[1]), "g times weight 2"],
     ],
     caption="Both passes. Forward, the values are computed from the bottom up; backward, the "
     "gradients from the top down",
