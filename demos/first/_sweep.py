@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attention.figures import name_ends, new_figure, of_scale
+from attention.figures import OF_SCALE, name_ends, new_figure
 from attention.scaling import summary
 
 # The six panels. Each has its lines, the name of its y axis, whether that axis is logarithmic, and
@@ -35,9 +35,9 @@ PANELS = (
 
 
 def plot_sweep(rows):
-    """Draw chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
+    """Draw chapter 16's sweep in six panels: each measurement over d_k, without and with the scale.
 
-    0 is among the exponents of the scale: the titles say what is found without a scale.
+    The bands are ± the spread. The titles say what is found without the scale.
     """
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
@@ -47,8 +47,8 @@ def plot_sweep(rows):
         figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
         ends = []
-        for a in sorted({row.a for row in rows}, key=lambda a: (isinstance(a, str), a)):
-            colour, label, style = of_scale(a)
+        for a in (0.0, 0.5):
+            colour, label, style = OF_SCALE[a]
             for name in names:
                 mean, spread = np.array([found[d_k, a][name] for d_k in d_ks]).T
                 is_mean = name == "gradient_mean"

@@ -123,7 +123,8 @@ page.finding(
     f"Without the scale the mean gradient is {low:.1f} to {high:.0f} times larger, in every cell "
     f"of the map; a typical query's is {usual:.1f} to {most:.0f} times larger at d_k from 16 to "
     "128 with 64 keys or more. The tenth of the queries with the longest gradients has "
-    f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the square.",
+    f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the squared "
+    "gradient.",
     page.html(f'<div class="small">{small}</div>'),
 )
 

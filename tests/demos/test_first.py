@@ -63,7 +63,8 @@ def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     text = said(ran)
     norms = [one(rf"{how} ∂L/∂q +(\S+) ", ran[1])[0] for how in (" scaled", "unscaled")]
     assert one(r"Its ∂L/∂q is ([\d,]+) times smaller", text) == [round(norms[0] / norms[1])]
-    assert text.count("they agree to") == 4 and "FAILED" not in text
+    off = re.findall(r"^ +(?:un)?scaled ∂L/∂[qv] +(\S+) +(\S+) +(\S+)$", ran[1], re.MULTILINE)
+    assert len(off) == 4 and all(float(apart) < 1e-6 for *_, apart in off)
     for d_k, keys in ((512, 5), (64, 64), (64, 1024)):
         (cell,) = ratios(sweep((d_k,), keys=keys, seed=1))
         row = one(rf"(?m)^ +{d_k} +{keys:,} +(\S+) +(\S+) +(\S+) +(\d+)% +(\d+)%$", ran[1])
@@ -170,18 +171,12 @@ def test_no_measured_number_is_typed_into_a_page():
     assert found == {name: sorted(numbers) for name, numbers in TYPED.items()}
 
 
-def test_the_figure_shows_every_measurement_at_every_scale_and_names_functions_in_grey():
-    def third(d_k):
-        return 1 / 3
-
-    exponents = (0.0, 0.5, 0.25, third)
-    rows = list(sweep([4, 16], exponents, repeats=2))
+def test_the_figure_shows_every_measurement_without_and_with_the_scale():
+    rows = list(sweep([4, 16], repeats=2))
     figure, found = plot_sweep(rows), summary(rows)
     drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
-    assert len(drawn) == 4 * len(scaling.MEASURED)
+    assert len(drawn) == 2 * len(scaling.MEASURED)
     for name in scaling.MEASURED:
-        for a in (0.0, 0.5, 0.25, "third"):
+        for a in (0.0, 0.5):
             wanted = [found[d_k, a][name][0] for d_k in (4, 16)]
             assert any(np.array_equal(line, wanted) for line in drawn)
-    names = {text.get_text() for panel in figure.axes for text in panel.texts}
-    assert {"no scale", "d_k^-0.25", "third"} <= names
