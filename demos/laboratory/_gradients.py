@@ -91,8 +91,8 @@ class Map:
         low, high = self.range_of("median", self.usual)
         error = max((c.error for c in self.wide if c.median > 0.01), default=0.0)
         page.ask(
-            "A head has no scale. As the number of keys grows at one width, does the gradient of a "
-            "typical query become smaller or larger, compared with the scale 1/√d_k?",
+            "As the number of keys grows at one width, does a typical query's gradient without a "
+            "scale become smaller or larger, compared with 1/√d_k?",
             "Larger. Among more keys the second best key is nearer to the best, so fewer queries "
             "are decided. With the scale, on the other hand, the weights thin out, and so do the "
             "gradients.",
