@@ -108,8 +108,7 @@ class AllTrained:
         return [
             [
                 "A model that has learned a look-up keeps its answers without the scale, and "
-                "learns a second task "
-                "more slowly at each of four rates (one for all weights)",
+                "learns a second task more slowly at each of four rates (one for all weights)",
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
                 trainings,
@@ -146,7 +145,7 @@ class AllTrained:
     def show(self, page):
         """Show the figure and the tables, after a question."""
         d_k = min(d_k for _, d_k in self.found)
-        scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
+        scaled = self.of_kept[0.5, 64]
         page.ask(
             "A model of four heads has learned to look up a value by its key, with 1/√d_k, at "
             "d_k = 64. Now the scale is removed. How many of its answers become wrong? And how "
@@ -175,17 +174,6 @@ class AllTrained:
             f"medians at d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo "
             "`pretrained`)",
         ).place = "below"
-        page.say(
-            f"With 1/√d_k {scaled.ends('dead').mean():.0%} of the queries are dead for the loss, "
-            f"and {scaled.ends('passed_dead').mean():.0%} for g. Without a scale it is "
-            f"{raw.ends('dead').mean():.0%} and {raw.ends('passed_dead').mean():.0%}. The share "
-            "that is dead for the loss does not say how fast a model learns the next task; the "
-            "share that is dead for g does.\n\n"
-            f"In two real models ({len(self.heads.rows)} heads) the mean of ‖∂L/∂q‖ grows without "
-            f"the scale in {self.heads.count('mean', 1)} heads, and the median falls in "
-            f"{self.heads.count('median', -1)} and grows in {self.heads.count('median', 1)}, each "
-            "by more than two standard errors."
-        )
         with page.folded("The trainings, and the second task at each rate"):
             page.table(
                 HEADER,

@@ -162,7 +162,9 @@ steps.judge(page.marks)
 # %% 5 · Without its scale a look-up model still answers, and learns slowly
 # A small gradient of the loss has two causes. A head may have *finished*, so that little is wrong.
 # Or it is *saturated*, so that softmax passes nothing on. A random g at the head's output tells
-# them apart, because its size does not depend on what is wrong.
+# them apart, because its size does not depend on what is wrong. The share of queries that is dead
+# for the loss does not say how fast a model learns the next task; the share that is dead for g
+# does.
 #
 # Taking the scale away says nothing about a model that never had one: W_Q can absorb any factor.
 # Trained models that calculate give wrong answers without their scale.
