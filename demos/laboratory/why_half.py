@@ -149,7 +149,7 @@ page.figure(
     "hill",
     alt="All medians over the standard deviation s of the scores lie on one hill, whose top is "
     "near s = 6. With a = ½ all nine are at s = 1.",
-    caption="All 189 medians over s, the standard deviation of the scores: with a = ½ (blue) the "
+    caption="All 189 medians over s, the standard deviation of the scores: with a = ½ (black) the "
     "nine of them are at one place",
 ).place = "below"
 

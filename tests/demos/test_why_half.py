@@ -155,22 +155,28 @@ def test_the_guess_stays_beside_the_measurement(path, medians, visit):
     page = visit(path)
     assert page.is_hidden("#lab")
     page.click("#compare")
-    assert page.inner_text("#message") == "Choose one answer to each of the two questions."
+    assert page.inner_text("#message").startswith("Move the end of a line first")
     answers = page.locator("h2:text-is('Why it is ½'), h2:text-is('Try it'), main > figure")
     assert answers.count() == 5 and not any(each.is_visible() for each in answers.all())
-    page.check("[name=median][value=grows]")
-    page.check("[name=mean][value=stays]")
+    median = page.get_by_role("slider", name="the median")
+    before = float(median.get_attribute("aria-valuenow"))
+    place = median.bounding_box()
+    page.mouse.move(place["x"] + 11, place["y"] + 11)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 11, place["y"] - 20)
+    page.mouse.up()
+    assert float(median.get_attribute("aria-valuenow")) == pytest.approx(before + 0.75, abs=0.1)
     page.click("#compare")
-    median, mean = page.locator("fieldset").all_inner_texts()
-    assert "grows to more than double (your guess)" in median and "Not as you guessed." in median
-    assert "falls to less than half (measured)" in median
-    assert f"{medians[64, 0]:.3g} at d_k = 64 and {medians[1024, 0]:.3g} at 1024" in median
-    assert "double (your guess) (measured)" in mean and "As you guessed." in mean
+    first, second = page.inner_text("#answer").strip().split("\n")
+    assert f"measured is {medians[1024, 0]:.3g} (from {medians[64, 0]:.3g} at d_k = 64)" in first
+    assert "Not as you guessed" in first and "times smaller than that" in first
+    assert second.endswith("As you guessed.")  # (the mean stays, where it was left)
     assert page.is_visible("#lab") and page.is_hidden("#message")
     assert all(each.is_visible() for each in answers.all())
     move(page, 1024, 0.5)
-    assert page.is_checked("[name=median][value=grows]")
-    assert page.is_disabled("[name=median][value=falls]")
+    kept = median.get_attribute("aria-valuenow")
+    median.press("ArrowDown")
+    assert median.get_attribute("aria-valuenow") == kept
 
 
 def test_the_keyboard_alone_does_everything(path, visit):
@@ -186,8 +192,8 @@ def test_the_keyboard_alone_does_everything(path, visit):
         raise AssertionError(there)
 
     for name in ("median", "mean"):
-        tab_to(f"[name={name}]")
-        page.keyboard.press("Space")
+        tab_to(f"[role=slider][aria-label^='the {name}']")
+        page.keyboard.press("PageDown")
     tab_to("#compare")
     page.keyboard.press("Enter")
     tab_to("#d_k")
@@ -232,8 +238,7 @@ def test_it_fits_a_narrow_screen_and_a_sheet_of_paper(path, visit):
 
 def test_axe_finds_nothing_serious(path, visit, serious):
     page = visit(path, "#d_k=256&a=0", bypass_csp=True)
-    page.check("[name=median][value=grows]")
-    page.check("[name=mean][value=stays]")
+    page.get_by_role("slider", name="the median").press("PageDown")
     page.click("#compare")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)

@@ -103,7 +103,7 @@ def apart(medians: list[float]) -> float:
 def parts(seed: int) -> tuple[str, str, str]:
     """Return the page's markup, script and style, with a seed and the project's colours put in."""
     names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
-    dark = {"UNSCALED_DARK": "#e37319", "SCALED_DARK": "#71b1fa", "TWICE_DARK": "#e2d5cb"}
+    dark = {"UNSCALED_DARK": "#ff86a8", "SCALED_DARK": "#ececf0", "TWICE_DARK": "#85858f"}
     text = lambda name: (FOLDER / name).read_text(encoding="utf-8")
     put_in = lambda name: Template(text(name)).substitute(names | dark, SEED=seed)
     return put_in("page.html"), "\n".join(map(text, SCRIPTS)), put_in("page.css")

@@ -43,20 +43,55 @@ function reveal() {
   show();
 }
 
-// The guess stays as it was made, and the measurement is put beside it.
-const VERDICTS = {falls: "it falls to less than half", stays: "it stays between half and double", grows: "it grows to more than double"};
-function answer(question, guessed) {
-  const what = question.dataset.asks, [from, to] = [4, 8].map(m => measured(0)[m][what]);
-  const verdict = to < from / 2 ? "falls" : to > 2 * from ? "grows" : "stays";
-  for (const [value, words] of [[guessed, "your guess"], [verdict, "measured"]]) {
-    const choice = question.querySelector(`[value=${value}] + span`);
-    choice.append(" ", Object.assign(document.createElement("b"), {textContent: `(${words})`}));
+// The guess: two lines from d_k = 64, whose ends a reader moves. They stay as they were left.
+const ENDS = {median: {style: "", place: 34, power: 0}, mean: {style: "stroke-dasharray: 2 5", place: 0, power: 0}};
+const asked = () => Object.entries(ENDS);
+let moved = false;
+
+function drawGuess() {
+  const [width, add] = picture("drag", 250, "The gradient over d_k, from 64 to 1024, with two ends to be moved.");
+  $("drag").firstChild.setAttribute("role", "group");  // (of two sliders)
+  const left = 50, right = width - 90, y = power => 20 + 205 * (1 - power) / 5;  // from 10 to 10⁻⁴
+  levels(add, left, right + 10, power => y(power), [1, 0, -1, -2, -3, -4].map(n => [n, n > -1 ? String(10 ** n) : `10${raised(n)}`]));
+  for (const [x, name] of [[left + 30, "64"], [right, "1024"]]) add("text", {x, y: 246, "text-anchor": "middle"}, name);
+  for (const [what, end] of asked()) {
+    const start = Math.log10(measured(0)[4][what]), x = right - end.place;
+    end.from = start;
+    if (!moved) end.power = start;
+    const shown = add("path", {class: "guessed", style: end.style});
+    const name = add("text", {x: right + 12, class: "strong"}, what);
+    const handle = add("circle", {cx: x, r: 11, class: "handle", tabindex: 0, role: "slider", "aria-label": `the ${what} at d_k = 1024`, "aria-valuemin": -4, "aria-valuemax": 1});
+    const put = power => {
+      end.power = between(power, -4, 1);
+      shown.setAttribute("d", path([[left + 30, y(start)], [x, y(end.power)]]));
+      handle.setAttribute("cy", y(end.power));
+      name.setAttribute("y", y(end.power) + (what === "mean" ? -4 : 14));
+      handle.setAttribute("aria-valuenow", end.power.toFixed(2));
+      handle.setAttribute("aria-valuetext", short(10 ** end.power));
+    };
+    const move = power => { if (!$("compare").hidden) { moved = true; put(power); } };
+    handle.addEventListener("pointerdown", event => { handle.setPointerCapture(event.pointerId); event.preventDefault(); handle.focus(); });
+    handle.addEventListener("pointermove", event => {
+      const box = handle.ownerSVGElement.getBoundingClientRect();
+      if (handle.hasPointerCapture(event.pointerId)) move(1 - ((event.clientY - box.top) * 250 / box.height - 20) / 41);
+    });
+    handle.addEventListener("keydown", event => {
+      const by = {ArrowUp: 0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowLeft: -0.1, PageUp: 1, PageDown: -1}[event.key];
+      if (by) { event.preventDefault(); move(end.power + by); }
+    });
+    put(end.power);
+    if ($("compare").hidden) add("path", {class: "measured", style: end.style, d: path([[left + 30, y(start)], [x, y(Math.log10(measured(0)[8][what]))]])});
   }
-  const place = question.querySelector(".answer"), said = document.createElement("b");
-  said.textContent = guessed === verdict ? "As you guessed." : "Not as you guessed.";
-  place.replaceChildren(`Measured: ${short(from)} at d_k = 64 and ${short(to)} at 1024, so ${VERDICTS[verdict]}. `, said);
-  place.hidden = false;
-  question.disabled = true;
+}
+// The measurement is put beside the guess.
+function compare() {
+  const said = asked().map(([what, end]) => {
+    const guess = 10 ** end.power, found = measured(0)[8][what], ratio = guess / found;
+    const verdict = ratio < 2 && ratio > 0.5 ? "As you guessed" : `Not as you guessed: ${short(Number((ratio > 1 ? ratio : 1 / ratio).toPrecision(2)))} times ${ratio > 1 ? "smaller" : "larger"} than that`;
+    return `The ${what}: you guessed ${short(Number(guess.toPrecision(2)))}, measured is ${short(found)} (from ${short(10 ** end.from)} at d_k = 64). ${verdict}.`;
+  });
+  $("answer").replaceChildren(...said.flatMap(text => [text, document.createElement("br")]));
+  drawGuess();
 }
 
 // What a link asks for: an error is one sentence, and nothing changes then.
@@ -89,22 +124,21 @@ $("all").addEventListener("click", () => { for (let n = 0; n <= 20; n++) state.t
 $("skip").addEventListener("click", () => { reveal(); $("task").focus(); });
 $("guess").addEventListener("submit", event => {
   event.preventDefault();
-  const questions = [...document.querySelectorAll("fieldset")];
-  const guesses = questions.map(each => each.querySelector(":checked"));
   $("message").hidden = true;
-  if (guesses.includes(null)) {
-    $("message").textContent = "Choose one answer to each of the two questions.";
+  if (!moved) {
+    $("message").textContent = "Move the end of a line first, to where you expect it.";
     $("message").hidden = false;
     return;
   }
-  questions.forEach((each, n) => answer(each, guesses[n].value));
   $("compare").hidden = true;
+  compare();
   reveal();
   $("task").focus({preventScroll: true});
 });
 addEventListener("hashchange", follow);
-addEventListener("resize", () => $("lab").hidden || show());
+addEventListener("resize", () => { drawGuess(); if (!$("lab").hidden) show(); });
 for (const found of document.querySelectorAll("details[open]")) found.open = false;  // the answer
 for (const part of later) part.hidden = true;
 $("guess").hidden = false;
+drawGuess();
 follow();
