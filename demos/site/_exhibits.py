@@ -112,7 +112,7 @@ def puzzle(each: Exhibit) -> str:
         told = (
             f'data-said="{escape(yes)}" data-right'
             if lacks or mark == "-"
-            else 'data-said="No, not this line."'
+            else 'data-said="This line is right: the repaired version has it, too."'
         )
         if mark != "+" and line:
             buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
