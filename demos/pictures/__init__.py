@@ -22,8 +22,10 @@ CHAPTERS = {  # of a chapter: its picture's module
     "3.1": "diagonal",
     "3.4": "shared",
     "3.5": "product",
+    "3.6": "softmax",
     "4.1": "error",
     "12": "tiles",
+    "16": "hill",
 }
 Points = Sequence[tuple[float, float]]
 

@@ -1,7 +1,8 @@
 """Site · Explore: softmax moved by hand, both passes step by step, and cards that lead to them.
 
 The pages are in `explore.html` and their longer texts in `explore.md`. What both need is computed
-here by minigrad. `softmax.js` computes the same in the browser, at each move.
+here by minigrad. `softmax.html` is on the page of chapter 3.6 too, and `softmax.js` computes the
+same in the browser, at each move.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from demos.__main__ import said, seconds
 from demos.laboratory import explorable
 from demos.site._chapters import Book
 from demos.site._landing import bars
-from demos.site._templates import FOLDER, Page, fill, formula, inline, markdown
+from demos.site._templates import FOLDER, Links, Page, fill, formula, inline, markdown
 from minigrad import Steps, Tensor, gradients, softmax
 from minigrad.runs.saving import write_whole
 
@@ -126,18 +127,16 @@ def write_explorables(folder: Path) -> None:
     write_whole(folder / "why_half.css", (ours + style).encode())
 
 
-def explore(book: Book, folder: Path) -> list[Page]:
-    """Return the pages of Explore; the site's folder says which demos have run."""
+def by_hand() -> str:
+    """Return softmax to be moved by hand, for its page and for chapter 3.6."""
+    return fill("softmax", **texts(formula))
+
+
+def texts(links: Links) -> dict[str, str]:
+    """Return the texts of `explore.md` as HTML, and what else softmax's part is filled with."""
     cases = {name: measured(*case) for name, case in CASES.items()}
-    found = {
-        "bars": bars(),
-        "lines": lines(),
-        "learns": learns(folder),
-        "belongs": book.links("chapters 3.6, 11 and 16"),
-        "still": still(cases["extreme"]),
-        "explorable": explorable.parts(0)[0],
-        "cases": data([case["given"] for case in cases.values()]),
-    }
+    given = data([case["given"] for case in cases.values()])
+    found = {"still": still(cases["extreme"]), "cases": given}
     for name, case in cases.items():
         (x, raw_x), (q, raw_q) = (size[[50, 100]] for size in case["sizes"])
         found |= {f"{name}_x": times(raw_x / x), f"{name}_q": times(raw_q / q)}
@@ -145,7 +144,19 @@ def explore(book: Book, folder: Path) -> list[Page]:
         found[f"{name}_fewer"] = f"{float(f'{x / raw_x:.2g}'):,.0f}"
     text = Template((FOLDER / "explore.md").read_text(encoding="utf-8")).substitute(found)
     parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
-    found |= {k: markdown(v, book.links) for k, v in zip(parts[::2], parts[1::2], strict=True)}
+    return found | {k: markdown(v, links) for k, v in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def explore(book: Book, folder: Path) -> list[Page]:
+    """Return the pages of Explore; the site's folder says which demos have run."""
+    found = texts(book.links) | {
+        "bars": bars(),
+        "lines": lines(),
+        "learns": learns(folder),
+        "belongs": book.links("chapters 3.6, 11 and 16"),
+        "by_hand": by_hand(),
+        "explorable": explorable.parts(0)[0],
+    }
     parts = iter(re.split(r"<!-- (\S+)\.html · (.+?) · (.+) -->\n", fill("explore", **found))[1:])
     return [
         Page(f"{name}.html", title, [body], says, "Explore", f"explore {name}")

@@ -85,18 +85,19 @@ function guess(question, button) {
   button.setAttribute("aria-pressed", "true");
   const told = find(".told", question), right = "right" in button.dataset;
   told.textContent = `${right ? "As you guessed" : "Not as you guessed"}: ${told.dataset.said}`;
-  find(".after").hidden = questions.some((each) => !find("[aria-pressed]", each));
+  const left = questions.some((each) => !find("[aria-pressed]", each));
+  for (const each of all(".after")) each.hidden = left;
   choose(now);
   go(1);
 }
 
 slider.addEventListener("input", () => { cancelAnimationFrame(frame); show(); });
-for (const each of all(".ticks button")) each.onclick = () => go(Number(each.dataset.at));
+for (const each of all(".ticks button")) each.onclick = () => go(Number(each.dataset.to));
 all(".cases button").forEach((each, i) => { each.onclick = () => choose(i); });
 for (const question of questions) {
   for (const each of all("button", question)) each.onclick = () => guess(question, each);
 }
-find(".still").hidden = find(".after").hidden = true;
+for (const each of all(".still, .after")) each.hidden = true;
 find(".play").hidden = false;
 choose(0);
 }

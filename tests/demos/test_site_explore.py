@@ -25,8 +25,10 @@ SETTINGS = {0.0: 1.0, 0.5: 0.5, 1.0: 0.0}  # of the slider, and the exponent a o
 def folder(tmp_path_factory):
     """The pages, and what the site puts beside them."""
     folder = tmp_path_factory.mktemp("site")
-    pages = explore(Book(*book()), folder)
+    contents = Book(*book())
+    pages = explore(contents, folder)
     assert [page.file for page in pages] == FILES
+    pages.append(contents.chapter(contents.chapters["3.6"]))
     write_explorables(folder)
     for page in pages:
         (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
@@ -132,7 +134,7 @@ def test_its_numbers_are_those_of_minigrad(visit, place, case):
     page = visit("softmax.html")
     guess(page, 1, place)
     for setting, a in SETTINGS.items():
-        page.click(f'.ticks [data-at="{setting:g}"]')
+        page.click(f'.ticks [data-to="{setting:g}"]')
         rows, *sizes = by_minigrad(case, a)
         for name, wanted in rows.items():
             shown = page.eval_on_selector_all(
@@ -168,7 +170,7 @@ def test_it_says_which_factor_is_small(visit, case, said):
     guess(page, 2, case)
     found = []
     for setting in SETTINGS:
-        page.click(f'.ticks [data-at="{setting:g}"]')
+        page.click(f'.ticks [data-to="{setting:g}"]')
         (shown,) = page.eval_on_selector_all(
             ".says > :not([hidden])", "all => all.map(e => e.dataset.when)"
         )
@@ -190,6 +192,17 @@ def test_the_keyboard_guesses_and_moves_the_slider(visit):
     assert page.input_value("#c") == "0.01"
     page.keyboard.press("End")
     assert page.inner_text("#scale") == "1"
+
+
+def test_chapter_3_6_has_it_too(visit):
+    page = visit("3.6-softmax.html")
+    assert page.is_disabled("#c") and not page.is_visible(".still")
+    guess(page, 3)
+    assert page.inner_text("#rms_x_times") == "1/30,000 of that"
+    guess(page, 2, case=1)
+    assert page.get_attribute(".after a", "href") == "softmax.html" and page.is_visible(".after")
+    ids = page.eval_on_selector_all("[id]", "all => all.map(e => e.id)")
+    assert len(ids) == len(set(ids))
 
 
 def test_it_moves_by_itself_to_where_the_guess_asks(visit):

@@ -24,7 +24,8 @@ from attention.scaling import DEAD, entropies
 from minigrad import Tensor, gradients
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one script
+DRAWS = "../../pictures/draws.js"
+SCRIPTS = (DRAWS, "measuring.js", "drawing.js", "moving.js")  # in this order one script
 KEYS, QUERIES = 64, 512
 D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
 EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1

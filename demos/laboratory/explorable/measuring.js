@@ -1,29 +1,10 @@
-"use strict";
 // Why ½: 512 queries look at 64 keys, and everything is computed here at each move. The file
-// `__init__.py` beside this one draws the same numbers, and measures them with minigrad.
+// `__init__.py` beside this one draws the same numbers, and measures them with minigrad. (`draws.js`
+// comes before this file.)
 
 const KEYS = 64, QUERIES = 512, WIDEST = 1024, DEAD = 1e-3;
 const D_KS = [4, 8, 16, 32, 64, 128, 256, 512, 1024], FROM = 2;  // flatness is judged from 16 on
 const $ = id => document.getElementById(id);
-
-// ------------------------------------------------------------ the draws, as in `__init__.py`
-
-function normals(seed, count) {
-  const found = new Float64Array(count);
-  let state = seed | 0;
-  const uniform = () => {  // mulberry32
-    state = (state + 0x6D2B79F5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-  for (let i = 0; i < count; i += 2) {  // Box-Muller
-    const length = Math.sqrt(-2 * Math.log(1 - uniform())), angle = 2 * Math.PI * uniform();
-    found[i] = length * Math.cos(angle);
-    found[i + 1] = length * Math.sin(angle);
-  }
-  return found;
-}
 
 // The products of every row of x with every row of y over the first 4, 8, … 1024 features. The
 // first 8 contain the first 4, so one pass over the features gives all nine.
