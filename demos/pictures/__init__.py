@@ -23,7 +23,10 @@ CHAPTERS = {  # of a chapter: its picture's module
     "3.4": "shared",
     "3.5": "product",
     "4.1": "error",
+    "8": "valley",
+    "11": "way_back",
     "12": "tiles",
+    "14": "dial",
 }
 Points = Sequence[tuple[float, float]]
 
