@@ -24,7 +24,10 @@ CHAPTERS = {  # of a chapter: its picture's module
     "3.5": "product",
     "3.6": "softmax",
     "4.1": "error",
+    "8": "valley",
+    "11": "way_back",
     "12": "tiles",
+    "14": "dial",
     "16": "hill",
 }
 Points = Sequence[tuple[float, float]]

@@ -1,0 +1,45 @@
+"use strict";
+// The hands of sinusoidal positions, at the reader's own position and shift.
+{
+const figure = document.querySelector("#dial"), [bar, shifts] = figure.querySelectorAll("input");
+const m = JSON.parse(figure.querySelector("script").textContent);
+const shown = (x, digits) => x.toFixed(digits).replace("-", "−");
+
+// The row of position t: of each pair of features the sine and the cosine of its angle.
+function row(t) {
+  return m.middles.map((_, i) => {
+    const angle = t / 10000 ** ((2 * i) / m.d_model);
+    return [Math.sin(angle), Math.cos(angle)];
+  });
+}
+// The angle from one hand to the other, clockwise, as the two hands themselves say it.
+function turn([sin, cos], [later, other]) {
+  const angle = Math.atan2(later * cos - other * sin, other * cos + later * sin);
+  return angle < 0 ? angle + 2 * Math.PI : angle;
+}
+function show() {
+  const t = Number(bar.value), shift = Number(shifts.value), rows = { ink: row(t), cross: row(t + shift) };
+  const turns = rows.ink.map((hand, i) => turn(hand, rows.cross[i]));
+  for (const [kind, hands] of Object.entries(rows)) {
+    hands.forEach(([sin, cos], i) => {
+      const hand = figure.querySelector(`[data-pair="${i}"] [data-hand=${kind}]`), x = m.middles[i];
+      hand.setAttribute("points", `${x},${m.y} ${x + m.radius * sin},${m.y - m.radius * cos}`);
+    });
+    const tip = figure.querySelector(`[data-tip=${kind}]`), [sin, cos] = hands[0];
+    tip.setAttribute("x", m.middles[0] + (m.radius + 26) * sin);
+    tip.setAttribute("y", m.y + 5 - (m.radius + 18) * cos);
+  }
+  turns.forEach((angle, i) => {
+    const dial = figure.querySelector(`[data-pair="${i}"]`);
+    dial.querySelector("[data-value=sin]").textContent = shown(rows.ink[i][0], 3);
+    dial.querySelector("[data-value=cos]").textContent = shown(rows.ink[i][1], 3);
+    dial.lastElementChild.textContent = `turn ${Number(angle.toPrecision(3))}`;
+  });
+  const told = turns.map((angle) => Number(angle.toPrecision(3))).join(", ");
+  figure.querySelector("p").textContent = `From position ${t} to ${t + shift} the hands turn by ${told} radians.`;
+  figure.dataset.found = JSON.stringify({ now: rows.ink, later: rows.cross, turns });
+}
+figure.querySelector(".moves").hidden = false;
+for (const each of [bar, shifts]) each.addEventListener("input", show);
+show();
+}

@@ -1,0 +1,130 @@
+"""Pictures of chapters: what their scripts compute is what minigrad computes."""
+
+import importlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+from attention import attention_backward
+from attention.positions import sinusoidal
+from demos.pictures import number, valley, way_back
+from demos.site._templates import FOLDER
+
+# The texts of a drawing that leave it, and the pairs that overlap.
+UNCLEAR = """() => {
+  const svg = document.querySelector(".pic svg"), box = (e) => e.getBoundingClientRect();
+  const within = (a, b) => b.left <= a.left && a.right <= b.right && b.top <= a.top
+    && a.bottom <= b.bottom;
+  const over = (a, b) => a.left < b.right && b.left < a.right && a.top + 2 < b.bottom
+    && b.top + 2 < a.bottom;
+  const texts = [...svg.querySelectorAll("text")].filter((e) => box(e).width);
+  const pairs = texts.flatMap((a, i) => texts.slice(i + 1).map((b) => [a, b]));
+  return [
+    ...texts.filter((e) => !within(box(e), box(svg))).map((e) => [e]),
+    ...pairs.filter(([a, b]) => over(box(a), box(b))),
+  ].map((each) => each.map((e) => e.textContent));
+}"""
+
+
+@pytest.fixture
+def shown(visit, tmp_path):
+    """shown(name, *settings of its sliders, **options): its page, and what it has computed."""
+
+    def shown(name, *settings, **options):
+        picture = importlib.import_module(f"demos.pictures.{name}").picture()
+        script = (FOLDER.parent / "pictures" / f"{name}.js").read_text(encoding="utf-8")
+        css = (FOLDER / "site.css").read_text(encoding="utf-8")
+        path = tmp_path / f"{name}.html"
+        head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
+        body = f"<style>{css}</style><main>{picture}</main><script>{script}</script>"
+        path.write_text(head + body, encoding="utf-8")
+        page = visit(path, viewport={"width": 420, "height": 900}, **options)
+        for i, value in enumerate(settings):
+            page.locator("input").nth(i).fill(str(value))
+        return page, json.loads(page.get_attribute(".pic", "data-found"))
+
+    return shown
+
+
+def alt(name):
+    """Return what the still picture says."""
+    picture = importlib.import_module(f"demos.pictures.{name}").picture()
+    return re.search('aria-label="([^"]*)"', picture)[1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "rate"), [(60, 0.09), (1, 0.05), (25, 0.1), (60, 0.01), (40, 0.03)]
+)
+def test_the_four_paths_are_those_of_the_optimizers(shown, steps, rate):
+    page, found = shown("valley", steps, rate)
+    assert [*found] == [*valley.OPTIMIZERS]
+    for name, end in found.items():
+        path = valley.path(name, rate, steps)
+        np.testing.assert_allclose(end, path[-1], rtol=1e-9)
+        drawn = page.get_attribute(f'[data-name="{name}"] polyline', "points")
+        assert len(drawn.split()) in (steps + 1, 2 * steps + 2)
+    assert page.evaluate(UNCLEAR) == []
+
+
+def test_the_still_valley_says_where_each_path_ends():
+    for name in valley.OPTIMIZERS:
+        x, y = valley.path(name)[-1]
+        f = 0.5 * ((x - 4) ** 2 + 20 * (y - 1) ** 2)
+        assert f"{name} is at ({x:.2f}, {y:.2f}), f = {f:.2g}" in alt("valley")
+
+
+@pytest.mark.parametrize(("t", "shift"), [(20, 2), (0, 1), (57, 5), (119, 1), (120, 3)])
+def test_the_hands_are_the_sinusoidal_positions(shown, t, shift):
+    page, found = shown("dial", t, shift)
+    rows = sinusoidal(shift + 1, 8, start=t)
+    np.testing.assert_allclose(np.ravel(found["now"]), rows[0], rtol=1e-9)
+    np.testing.assert_allclose(np.ravel(found["later"]), rows[-1], rtol=1e-9)
+    np.testing.assert_allclose(found["turns"], shift / 10.0 ** np.arange(4), rtol=1e-9)
+    assert page.evaluate(UNCLEAR) == []
+
+
+def test_the_still_dials_say_their_hands():
+    for sin, cos in sinusoidal(1, 8, start=20).reshape(-1, 2):
+        assert f"({sin:.3f}, {cos:.3f})" in alt("dial")
+    assert "by 2, 0.2, 0.02, 0.002 radians" in alt("dial")
+
+
+def test_the_way_back_is_that_of_attention_backward(shown):
+    page, found = shown("way_back")
+    engine = way_back.passes()
+    arrays = way_back.Q, way_back.K, way_back.V, way_back.G
+    engine |= zip(
+        ["∂L/∂q", "∂L/∂k", "∂L/∂v"],
+        attention_backward(*arrays, scale=way_back.SCALE),
+        strict=True,
+    )
+    for name in set(found) - {"L", "∂L/∂L"}:
+        np.testing.assert_allclose(found[name], engine[name], rtol=1e-9, atol=1e-14, err_msg=name)
+    assert found["L"] == pytest.approx([float(engine["L"])] * 3, rel=1e-9)
+    for t, button in enumerate(page.locator(".moves button").all()):
+        button.click()
+        for name in ("z", "p", "o", "average", "∂L/∂p", "∂L/∂z", "∂L/∂q"):
+            value = page.text_content(f'[data-value="{name}"]')
+            assert value == way_back.shown(engine[name][t])
+        assert page.evaluate(UNCLEAR) == []
+
+
+def test_the_still_way_back_says_the_numbers_of_chapter_11():
+    log = number(np.log(3))
+    said = f"z ({log}, 0), p (0.75, 0.25), o (3, 1), average 2, ∂L/∂p (4, −4), ∂L/∂z (1.5, −1.5)"
+    assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3))}, −3, 0, 0)" in alt("way_back")
+
+
+@pytest.mark.parametrize("name", ["valley", "dial", "way_back"])
+def test_everyone_can_read_and_move_it(shown, findings, name):
+    for scheme in ("light", "dark"):
+        page, _ = shown(name, color_scheme=scheme)
+        found = [(f["id"], f["nodes"][0]["html"][:90]) for f in findings(page)]
+        assert [each for each in found if each[0] != "page-has-heading-one"] == []
+    before = page.text_content(".moves p")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft" if name != "way_back" else "Enter")
+    assert page.text_content(".moves p") != before
