@@ -19,7 +19,6 @@ from attention.blocks import Block, FeedForward
 from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
-from minigrad import functional as F
 from minigrad.nn import LayerNorm, Linear, Module, RMSNorm
 
 torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
@@ -97,18 +96,6 @@ def test_a_bias_is_pytorchs_mask_of_numbers(attend):
                 q, k, v, attn_mask=bias.expand(B, H, T, S)
             ),
             *(x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)),
-        )
-
-
-@attends
-def test_keys_that_heads_share_are_pytorchs_enable_gqa(attend):
-    """Repeated here; there, it is an argument."""
-    for num_kv_heads in (1, 2, 6):
-        repeats = 6 // num_kv_heads
-        same(
-            lambda q, k, v, n=repeats: attend(q, F.repeat(k, n, -3), F.repeat(v, n, -3)),
-            lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, enable_gqa=True),
-            *(x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)),
         )
 
 
@@ -214,10 +201,7 @@ def blocked(mask):
 
 QUERIES = {  # ours, and PyTorch's of the same meaning
     "no mask": ({}, {}),
-    "mask (T, S)": (
-        {"mask": causal_mask(T, S)},
-        {"attn_mask": torch.tensor(~causal_mask(T, S))},
-    ),
+    "mask (T, S)": ({"mask": causal_mask(T, S)}, {"attn_mask": torch.tensor(~causal_mask(T, S))}),
     "mask (B, T, S)": ({"mask": SEEING}, {"attn_mask": blocked(SEEING)}),
     "mask (B, H, T, S)": ({"mask": SEEING_HEADS}, {"attn_mask": blocked(SEEING_HEADS)}),
     "padding": ({"mask": PADDING}, {"key_padding_mask": torch.tensor(~PADDING[:, 0])}),

@@ -262,19 +262,6 @@ def test_what_the_readme_shows_is_what_is_said():
     assert shown.split() == said(caught.value).split()
 
 
-def test_half_of_a_square_is_told_as_a_use_that_is_not_counted():
-    f = primitive(name="square")(lambda x, /: (x * x, lambda g, y: g * x))
-    error = error_of(lambda x: np.exp(f(x)) * x, np.array([0.5, 1.0, 1.5]))
-    assert (error.rule, error.input) == ("square", 0)
-    assert said(error).splitlines() == [
-        "The rule square is wrong: its VJP for input 0, shape (3,).",
-        "Operations of f, each checked alone to order 1: 2 right, 1 wrong, 0 not judged.",
-        "The value uses input 0 twice, and the VJP does not count multiply (its input 0).",
-        "The VJP gives 1/2 of the true gradient: one of two equal uses is not counted; or the "
-        "inner derivative 2 of 2x is missing.",
-    ]
-
-
 # ------------------------------------------------------------------ a VJP that fails
 
 
