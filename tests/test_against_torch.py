@@ -15,7 +15,6 @@ from attention import (
     mapping,
     padding_mask,
 )
-from attention.blocks import Block, FeedForward
 from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
@@ -268,55 +267,10 @@ def transformer_layout(num_encoder, num_decoder):
 ACTIVATIONS = {"relu": relu, "gelu": gelu}
 activations = pytest.mark.parametrize("activation", ACTIVATIONS)
 norms_first = pytest.mark.parametrize("norm_first", [False, True], ids=["post-LN", "pre-LN"])
-SELF = (random.random((T, T)) < 0.6) | (np.arange(T) == 0)
-T_PADDING = padding_mask([2, 3], T)
-
-
-def block(activation, norm_first, cross=False):
-    heads = [MultiHeadAttention(D_MODEL, H, bias=True, rng=random) for _ in "sc"]
-    feed_forward = FeedForward(D_MODEL, D_FF, activation=ACTIVATIONS[activation], rng=random)
-    cross = heads[1] if cross else None
-    return randomised(Block(heads[0], feed_forward, cross=cross, norm_first=norm_first))
 
 
 def not_(mask):
     return torch.tensor(~mask)
-
-
-@activations
-@norms_first
-def test_a_block_is_pytorchs_encoder_layer(norm_first, activation):
-    layer = block(activation, norm_first)
-    other = torch.nn.TransformerEncoderLayer(
-        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
-    )
-    other = loaded(other, layer, mapping.encoder_layer_layout())
-    (ours,), (theirs,) = leaves(x(B, T, D_MODEL))
-    y = layer(ours, mask=SELF & T_PADDING)
-    result = other(theirs, src_mask=not_(SELF), src_key_padding_mask=not_(T_PADDING[:, 0]))
-    same_layer(layer, other, mapping.encoder_layer_layout(), y, result, [ours], [theirs])
-
-
-MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)
-
-
-@activations
-@norms_first
-def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(norm_first, activation):
-    layer = block(activation, norm_first, cross=True)
-    other = torch.nn.TransformerDecoderLayer(
-        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
-    )
-    other = loaded(other, layer, decoder_layer_layout())
-    ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL))
-    y = layer(*ours, mask=causal_mask(T), memory_mask=MEMORY & PADDING)
-    result = other(
-        *theirs,
-        tgt_mask=not_(causal_mask(T)),
-        memory_mask=not_(MEMORY),
-        memory_key_padding_mask=not_(PADDING[:, 0]),
-    )
-    same_layer(layer, other, decoder_layer_layout(), y, result, ours, theirs)
 
 
 class Both(Module):

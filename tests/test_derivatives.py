@@ -250,6 +250,16 @@ def test_a_derivative_within_no_grad_differentiates_and_leaves_no_record(derivat
     assert of_tensor.node is None and of_tensor.item() == 5.0
 
 
+def test_the_way_back_of_a_vjp_leaves_no_record_within_no_grad():
+    w = leaf(5.0)
+    _, back = vjp(lambda x: w * x * x, 3.0)
+    with no_grad():
+        (found,) = back(leaf(1.0))
+        (plain,) = back(1.0)
+    assert found.item() == plain.item() == 30.0
+    assert not found.requires_grad and not getattr(plain, "requires_grad", False)
+
+
 @each_derivative
 def test_derivatives_are_functions_that_pass_the_gradient_check_themselves(derivative):
     assert mg.gradcheck(lambda x: derivative(lambda x: np.tanh(x) * x[::-1], x, V), [0.3, 0.7, 1.1])

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradients
+from minigrad import Tensor, gradients, linear
 from tests import oracles
 from tests.coverage_table import CASES
 
@@ -72,3 +72,12 @@ def test_integers_give_what_floats_or_numpy_give_or_a_refusal_and_beside_floats_
             others = [j for j in case.floating if j != i]
             found = [answer(with_gradient, each, i) for each in in_integers(case, dtype, others)]
             assert isinstance(found[0], Exception) or same(*found), (str(case), *found)
+
+
+def test_linear_has_the_dtype_and_the_numbers_of_its_composition():
+    shapes = (2, 3), (3, 5), (5,)
+    for dtypes in itertools.product([np.int8, np.int64, np.float32], repeat=3):
+        x, w, b = (Tensor(np.ones(shape, d)) for shape, d in zip(shapes, dtypes, strict=True))
+        y, composed = linear(x, w, b), x @ w + b
+        assert y.dtype == composed.dtype, dtypes
+        np.testing.assert_array_equal(y.data, composed.data)

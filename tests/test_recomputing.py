@@ -67,6 +67,19 @@ def test_what_f_reaches_for_gets_its_gradient_exactly_once(make, factor, create_
         np.testing.assert_allclose([x.grad, w.grad], expected, rtol=1e-14)
 
 
+def test_arrays_lists_and_other_arguments_are_handed_through():
+    x = leaf()
+
+    def f(x, array, how, pair):
+        return np.tanh(x) * array * how["factor"] + pair[0] * pair[1]
+
+    w = leaf(B, "w")
+    y = recompute(f, x, A, {"factor": 3.0}, (w, x))
+    y.backward(np.ones(3))
+    np.testing.assert_allclose(x.grad, (1 - np.tanh(A) ** 2) * A * 3 + B)
+    np.testing.assert_allclose(w.grad, A)
+
+
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
 def test_every_derivative_of_chapter_2_3_works_through_it_also_twice(derivative):
     f = lambda x: np.tanh(x * x) * x[::-1]
@@ -133,6 +146,12 @@ def test_one_blocks_record_exists_at_a_time():
     del y
     # The seven of the block at hand, and the results between blocks are other tensors.
     assert most[0] == 7 and not any(ref() for ref in alive)
+
+
+def test_a_nan_is_the_same_nan_the_second_time():
+    x = leaf([0.5, np.nan])
+    recompute(lambda x: x * 2.0, x).backward([1.0, 1.0])
+    np.testing.assert_array_equal(x.grad, [2.0, 2.0])
 
 
 # ---------------------------------------------------------------- refusal
