@@ -18,10 +18,8 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
         del sys.path[0]
 
 import argparse
-import hashlib
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,17 +41,6 @@ def files() -> dict[str, Path]:
     """Return where each demo is, by its name."""
     found = (sorted((Path(__file__).parent / kind).glob("[!_]*.py")) for kind in KINDS)
     return {path.stem: path for paths in found for path in paths}
-
-
-def fingerprint(file: str) -> str:
-    """A number for the text of a demo's file and of all files of this folder that it imports."""
-    modules = [
-        getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith("demos")
-    ]
-    found = hashlib.sha256()
-    for path in sorted({file, *filter(None, modules)}):
-        found.update(Path(path).read_bytes())
-    return found.hexdigest()[:8]
 
 
 def options(
@@ -90,7 +77,7 @@ def options(
     if steps:
         parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
         parser.add_argument(
-            "--resume", action="store_true", help="continue the run that was stopped"
+            "--resume", action="store_true", help="continue what was stopped, with the same code"
         )
     if add is not None:
         add(parser)
@@ -108,19 +95,17 @@ def options(
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # the page shows the changes at its end
-    chosen.begun = None  # the run that is resumed knows, and what does not train has the same bytes
-    if steps and not chosen.resume:
-        chosen.begun = datetime.now(UTC).isoformat()
-    if steps:  # these facts distinguish the checkpoints of one run from those of another
-        chosen.source = fingerprint(file)
     writable(chosen.out)
     from demos._list import refuse_others  # not above: the list of demos needs no NumPy
 
     refuse_others(chosen.out / "index.html")
-    if chosen.begun:  # (what is resumed is not lost)
-        from demos._training import refuse_to_lose
+    if steps:
+        from demos._training import forget
 
-        refuse_to_lose(chosen.out)
+        if not chosen.resume:
+            forget(chosen)
+        elif not any(chosen.out.glob("*.safetensors")):
+            stop(f"there is no training to resume in {chosen.out}: start without --resume")
     running = chosen
     return chosen
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 import os
 import re
 import sys
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
 import demos
-from demos._markup import document
 from minigrad.runs.saving import write_whole
 
 PAGE, LIST = "minigrad, a page", "minigrad, a list of pages"  # who wrote a file, as it says itself
-NAV = '<nav><a href="../index.html">All pages</a></nav>'
+TITLE, CLAIM = "<title>(.*?)</title>", '<p class="claim">(.*?)</p>'
 QUICK = "This is a --quick run, which only tests whether everything runs: its numbers mean nothing."
 
 
 def read(path: Path) -> tuple[str, str]:
-    """The text of a file, and what it is: PAGE, LIST, or "" if no demo wrote it."""
+    """Return the text of a file, and what it is: PAGE, LIST, or "" if no demo wrote it."""
     text = path.read_text(encoding="utf-8", errors="replace")
     said = re.search(r'<meta name="generator" content="([^"]*)">', text)
     return text, said[1] if said and said[1] in (PAGE, LIST) else ""
@@ -50,42 +49,32 @@ def refuse_others(path: Path) -> None:
 
 def renew_list(folder: Path) -> None:
     """Write index.html of the folder that holds the pages: each page by its title and its claim."""
+    from demos.site._templates import page_alone  # (the list of demos needs no markdown-it)
+
     path = folder / "index.html"
     try:
         if os.path.lexists(path) and read(path)[1] != LIST:
             said = "that file is a demo's page" if read(path)[1] else "no demo wrote that file"
             print(f"There is no list of pages in {path}: {said}.", file=sys.stderr)
             return
-        body = _body(folder)
-        write_whole(path, document("Pages of the demos", body, marks={"generator": LIST}))
+        write_whole(path, page_alone("Pages of the demos", _body(folder), generator=LIST))
     except OSError as error:
         print(f"The list of pages was not renewed: {error}", file=sys.stderr)
 
 
 def _body(folder: Path) -> list[str]:
-    """The list: first the demos in their order, then what is in folders of other names."""
-    rows: dict[str, str] = {}
-    for path in folder.glob("*/index.html"):
-        text, kind = read(path)
-        if kind == PAGE:
-            rows[path.parent.name] = _row(path.parent.name, text)
-    known = [rows[name] for name in demos.files() if name in rows]
-    others = [rows[name] for name in sorted(rows.keys() - demos.files().keys())]
-    body = ["<h1>Pages of the demos</h1>", f"<ul>{''.join(known)}</ul>" * bool(known)]
-    return [*body, "<h2>In other folders</h2>", f"<ul>{''.join(others)}</ul>"] if others else body
+    """Return the list: first the demos in their order, then what is in folders of other names."""
+    pages = {path.parent.name: read(path) for path in sorted(folder.glob("*/index.html"))}
+    order = [*demos.files(), *(pages.keys() - demos.files().keys())]
+    rows = [_row(name, *pages[name]) for name in order if name in pages and pages[name][1] == PAGE]
+    return ["<h1>Pages of the demos</h1>", f'<ul class="list">{"".join(rows)}</ul>']
 
 
-def _row(name: str, text: str) -> str:
-    """A page's title, which leads to it, what is to be known of it, and its claim."""
-    title, claim = (
-        unescape(re.sub("<[^>]*>", "", found[1].replace("<sub>", "_"))) if found else ""
-        for found in (
-            re.search("<title>(.*?)</title>", text, re.DOTALL),
-            re.search('<p class="claim">(.*?)</p>', text, re.DOTALL),
-        )
-    )
-    known = [f"<code>{escape(name)}</code>"] if name not in demos.files() else []
-    known += ['<span class="kind">--quick</span>'] * (f"{escape(QUICK)}</p>" in text)
+def _row(name: str, text: str, _: str) -> str:
+    """Return a page's title, which leads to it, what is to be known of it, and its claim."""
+    found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
+    title, claim = (re.sub("<[^>]*>", "", each[1]) if each else "" for each in found)
+    quick = " (--quick)" * (escape(QUICK) in text)
     address = quote(os.fsencode(name)) + "/index.html"
-    words = " ".join([f'<a href="{address}">{escape(title or name)}</a>', *known])
-    return f"<li><p>{words}<br>{escape(claim)}</p></li>"
+    shown = f"<code>{escape(name)}</code>{quick}<br>{claim}"
+    return f'<li><a href="{address}">{title or escape(name)}</a> {shown}</li>'

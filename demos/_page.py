@@ -29,7 +29,6 @@ from xml.etree import ElementTree
 
 import demos
 from demos._list import (
-    NAV,
     PAGE,
     QUICK,
     refuse_others,
@@ -238,7 +237,6 @@ class Page:
         refuse_others(path)
         warnings = [QUICK] * (quick and (run is None or run.shortened)) + [note] * bool(note)
         body = [
-            NAV,
             f"<h1>{marked(self.title)}</h1>",
             *[f'<p class="warning">{marked(text)}</p>' for text in warnings],
             f'<p class="claim">{marked(self.claim)}</p>',
@@ -247,7 +245,7 @@ class Page:
         content = document(
             self.title,
             body,
-            marks={"generator": PAGE, "begun": (run and run.begun) or ""},
+            marks={"generator": PAGE},
             scripts=self._scripts,
             allowed=self._allowed,
             style=self._style,

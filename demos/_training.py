@@ -11,14 +11,12 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
 from demos import stop
-from demos._list import read
 from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
@@ -26,7 +24,7 @@ from minigrad.optim import Optimizer
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 # What must be equal for a run to continue, and its name in an error.
-FIXED = {"demo": "demo", "source": "text of its files", "seed": "--seed", "steps": "--steps"}
+FIXED = {"demo": "demo", "seed": "--seed", "steps": "--steps"}
 
 
 class Run:
@@ -52,16 +50,14 @@ class Run:
         self.chosen, self.steps, self.what, self.done = chosen, chosen.steps, what, 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}
-        self.about = {name: getattr(chosen, name) for name in (*FIXED, "begun")}
+        self.about = {name: getattr(chosen, name) for name in FIXED}
         self.path = chosen.out / f"{re.sub(r'[^a-z0-9.]+', '_', what.lower())}.safetensors"
         self.interrupted = 0  # by this signal
         self.bar: Any = None
         if chosen.resume and self.path.exists():
-            self._go_on(chosen)
-        elif chosen.begun is None:
-            self._stop(f"there is no {self.path} to resume: start again without --resume")
+            self._go_on()
         else:
-            self._save()  # replaces an earlier run's file, and fails now if it cannot be written
+            self._save()  # (fails now if it cannot be written)
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
@@ -129,12 +125,10 @@ class Run:
         except OSError as error:
             self._stop(f"cannot write {self.path}: {error.strerror or error}")
 
-    def _go_on(self, chosen: Namespace) -> None:
-        """Load the checkpoint if it was written by the run that is resumed (same `begun` time)."""
+    def _go_on(self) -> None:
+        """Load the checkpoint."""
         try:
             facts = checkpoint_facts(self.path)
-            if chosen.begun and facts.get("begun") != chosen.begun:
-                return  # the file is from an earlier run: this training had not begun yet
             for name, said in FIXED.items():
                 if facts.get(name) != self.about[name]:
                     self._stop(
@@ -144,35 +138,15 @@ class Run:
             load_checkpoint(self.path, **self.parts)
         except (ValueError, LookupError, OSError) as error:
             self._stop(f"cannot resume: {error}; start again without --resume")
-        self.about["begun"] = chosen.begun = facts["begun"]
         self.done, self.history = facts["done"], facts["history"]
 
 
-def refuse_to_lose(folder: Path) -> None:
-    """End with a sentence if the folder has a run that was stopped: a new one would replace it.
-
-    A run is over if the folder's page is its own or a later run's, however few steps its trainings
-    took: one may end in a NaN.
-    """
-    page = folder / "index.html"
-    text = read(page)[0] if page.is_file() else ""
-    shown = re.search(r'<meta name="begun" content="([^"]+)">', text)
-    begun: dict[str, dict[Path, dict[str, Any]]] = {}  # the trainings of each run
-    for path in sorted(folder.glob("*.safetensors")):
+def forget(chosen: Namespace) -> None:
+    """Remove what an earlier run of this demo has saved in its folder: it is not to be resumed."""
+    for path in chosen.out.glob("*.safetensors"):
         with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
-            facts = checkpoint_facts(path)
-            begun.setdefault(facts.get("begun", ""), {})[path] = facts
-    for run, trainings in begun.items():
-        left = {path: f for path, f in trainings.items() if f.get("done", 0) < f.get("steps", 0)}
-        is_over = shown is not None and shown[1] >= run
-        if is_over or not left or not any(f.get("done") for f in trainings.values()):
-            continue
-        path, facts = next(iter(left.items()))
-        stop(
-            f"{path} is from a run that was stopped after step {facts['done']} of "
-            f"{facts['steps']}: continue it with --resume, or begin another one in another folder "
-            "(--out), or remove the file"
-        )
+            if checkpoint_facts(path).get("demo") == chosen.demo:
+                path.unlink()
 
 
 class Marks:

@@ -16,26 +16,24 @@ from __future__ import annotations
 import base64
 import io
 import re
-import shutil
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from attention.figures import save_figure
-from demos._list import PAGE, QUICK, refuse_others, renew_list
-from demos._markup import hash_of
+from demos._list import QUICK, refuse_others, renew_list
 from demos._training import Marks
-from demos.site._source import Source, coloured
-from demos.site._templates import FOLDER, MARKDOWN, fill, fold, formula, inline, markdown, row, top
+from demos.site import _parts
+from demos.site._parts import inlined, printed, set_text
+from demos.site._source import Cell, Source, cells, coloured
+from demos.site._templates import fold, inline, markdown, page_alone, row, slug, top
 from minigrad.runs.saving import write_whole
-
-CELL = re.compile(r"# %% ?(.*)\n((?:#.*\n)*)\n*((?:.*\n?)*)")  # heading, comment, code
-NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
 
 
 @dataclass(eq=False)
@@ -44,7 +42,7 @@ class Part:
 
     html: str
     line: int
-    place: str  # left or right in its cell; on top: finding, picture or question
+    place: str  # left, right or below in its cell; on top: finding, picture or question
 
 
 def publish(chosen: Namespace) -> Published:
@@ -60,11 +58,13 @@ class Published:
         self.source = Source(chosen.demo, chosen.file, Path(chosen.file).read_text("utf-8"))
         self.marks = Marks(chosen)
         self.parts: list[Part] = []
+        self.folding = False
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
+        self.style, self.scripts = "", []  # of `program`
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
-        return self._add(markdown(text, _set), printed(text))
+        return self.html(markdown(text, set_text), printed(text))
 
     def finding(self, text: str, figure: Part | None = None) -> None:
         """Say what stands on top of the page, beside what `figure` or `slider` returned."""
@@ -75,18 +75,19 @@ class Published:
 
     def ask(self, question: str, answer: str, guesses: Sequence[str] = ()) -> None:
         """Ask what the finding has not said; a reader takes a guess, or opens the answer."""
-        buttons = "".join(f'<button type="button">{inline(x, _set)}</button>' for x in guesses)
-        html = f"<p>{inline(question, _set)}</p>"
+        buttons = "".join(f'<button type="button">{inline(x, set_text)}</button>' for x in guesses)
+        html = f"<p>{inline(question, set_text)}</p>"
         html += f'<div class="choice" hidden>{buttons}</div>' * bool(guesses)
-        html += fold("The answer", markdown(answer, _set), "ask")
+        html += fold("The answer", markdown(answer, set_text), "ask")
         offered = f" ({', '.join(guesses)}?)" * bool(guesses)
         text = f"{printed(question + offered)}\n{textwrap.indent(printed(answer), '   ')}"
         place = "left" if any(part.place == "question" for part in self.parts) else "question"
-        self._add(f'<div class="play"><div class="question">{html}</div></div>', text, place)
+        self.html(f'<div class="play"><div class="question">{html}</div></div>', text, place)
 
     def table(self, head: Sequence[str], rows: Sequence[Any], caption: str = "") -> Part:
         """Show a table; columns of numbers are aligned to the right."""
-        return self._add(*_table(head, rows, caption), "right")
+        shown, text = (form(head, rows, caption) for form in (_parts.table, _parts.columns))
+        return self.html(shown, text, "right")
 
     def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Part:
         """Show a figure of matplotlib or a Graph; save both files. `alt` says it with numbers."""
@@ -97,7 +98,9 @@ class Published:
             figure.save(f"{path}.svg")
             figure.save(f"{path}.png")
         svg = inlined(Path(f"{path}.svg").read_text("utf-8"), alt, name)
-        return self._add(_figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right")
+        return self.html(
+            _parts.figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right"
+        )
 
     def slider(
         self, figures: list[Any], name: str, labels: list[str], alt: list[str], caption: str
@@ -114,40 +117,63 @@ class Published:
             shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
-        return self._add(_figure(f'<div class="slider">{shown}</div>', caption), text, "right")
+        return self.html(
+            _parts.figure(f'<div class="slider">{shown}</div>', caption), text, "right"
+        )
 
     def embed(self, path: Path) -> Part:
         """Show a page of both passes inside this one."""
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
         html = f'<iframe title="{escape(path.stem)}" srcdoc="{escape(text)}"></iframe>'
-        return self._add(_figure(html, ""), f"Both passes: {path}", "right")
+        return self.html(_parts.figure(html, ""), f"Both passes: {path}", "right")
+
+    def html(self, html: str, text: str = "", place: str = "left") -> Part:
+        """Show HTML that the caller made; a terminal gets the text. Return the part.
+
+        place  "left", in the column of prose; "right", beside it; "below", as wide as both
+        """
+        part = Part(html, 0, place)
+        if self.notebook and not self.folding:
+            from IPython.display import HTML, display
+
+            display(HTML(html))
+        elif not self.notebook:
+            if text and not self.folding:
+                print(f"\n{text}")
+            frame = sys._getframe(1)
+            while frame.f_globals is not self.script or frame.f_code.co_name != "<module>":
+                frame = frame.f_back  # the cell that called a function of the script
+            part.line = frame.f_lineno
+        self.parts.append(part)
+        return part
+
+    @contextmanager
+    def folded(self, summary: str, place: str = "left") -> Iterator[None]:
+        """Fold what is said inside behind a line; the terminal leaves it to the page."""
+        kept, was, self.parts, self.folding = self.parts, self.folding, [], True
+        yield
+        inside, self.parts, self.folding = self.parts, kept, was
+        shown = fold(inline(summary, set_text), "".join(part.html for part in inside))
+        self.html(shown, f"{printed(summary)}: on the page", place)
+
+    def program(self, markup: str, *, script: str, style: str = "") -> Part:
+        """Show HTML that a script of its own fills when the reader moves something."""
+        self.scripts.append(script)
+        self.style += style
+        return self.html(markup)
 
     def end(self) -> None:
         """Write the page and say where it is; then end as `Marks.end` does."""
         if not self.notebook:
             path = self.chosen.out / "index.html"
             refuse_others(path)
-            write_whole(path, self._document().encode(errors="replace"))
+            write_whole(path, self._document())
             renew_list(self.chosen.out.resolve().parent)
             print(f"\nThe page: {path}")
         self.marks.end()
 
-    def _add(self, html: str, text: str, place: str = "left") -> Part:
-        """Print a part, or show it in a notebook; keep it with the line of the script."""
-        if self.notebook:
-            from IPython.display import HTML, display
-
-            display(HTML(html))
-            return Part(html, 0, place)
-        print(f"\n{text}")
-        frame = sys._getframe(1)
-        while frame.f_globals is not self.script or frame.f_code.co_name != "<module>":
-            frame = frame.f_back  # the cell that called a function of the script
-        self.parts.append(Part(html, frame.f_lineno, place))
-        return self.parts[-1]
-
-    def _document(self) -> str:
+    def _document(self) -> bytes:
         """Return the whole file."""
         marks, chosen = self.marks, self.chosen
         title, _, text = self.source.docstring.partition("\n")
@@ -155,105 +181,50 @@ class Published:
         claim, _, more = text.partition("    python -m")
         facts = [f"<code>python -m demos {escape(chosen.demo)}</code>", f"seed {chosen.seed}"]
         facts += [f"{chosen.steps} steps"] * bool(chosen.steps)
-        body = [top("Demo", inline(name, _set), inline(says[:1].upper() + says[1:], _set), facts)]
+        body = [
+            top(
+                "Demo", inline(name, set_text), inline(says[:1].upper() + says[1:], set_text), facts
+            )
+        ]
         warnings = [QUICK] * chosen.shortened + [marks.note, *marks.failed] * bool(marks.note)
         body += [f'<p class="warning">{escape(x, quote=False)}</p>' for x in warnings]
-        left = markdown(claim.strip().removeprefix("Claim. "), _set)
+        left = markdown(claim.strip().removeprefix("Claim. "), set_text)
         left = left.replace("<p>", '<p class="claim">')
         placed = lambda place: "".join(x.html for x in self.parts if x.place == place)
         body += [row(left + placed("finding"), placed("picture")), placed("question")]
-        body += [markdown(more.partition("\n")[2], _set), *self._cells()]
+        body += [markdown(more.partition("\n")[2], set_text), *self._cells()]
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
-        table, _ = _table(["Check", "this run", "pass mark", "result"], marks.rows)
-        body.append(fold(passed, table))
-        read = lambda name: (FOLDER / name).read_text("utf-8")
-        return fill(
-            "demo",
-            allowed=" ".join(sorted({*self.allowed, hash_of(read("demo.js"))})),
-            generator=PAGE,
-            begun=chosen.begun or "",  # (a later run asks whether this one is over)
-            title=escape(name),
-            style=read("site.css") + read("demo.css"),
-            body="\n".join(body),
-            demo=escape(chosen.demo),
-            script=read("demo.js"),
+        head = ["Check", "this run", "pass mark", "result"]
+        body.append(fold(passed, _parts.table(head, marks.rows)))
+        return page_alone(
+            name,
+            body,
+            footer=f"Made by <code>python -m demos {escape(chosen.demo)}</code>.",
+            style=self.style,
+            scripts=self.scripts,
+            allowed=sorted(self.allowed),
         )
 
     def _cells(self) -> list[str]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
-        shown, after = [], 1
-        for cell in re.split("^(?=# %%)", self.source.text, flags=re.MULTILINE):
-            first, after = after, after + cell.count("\n")
-            if not (found := CELL.fullmatch(cell)):
-                continue  # the docstring
-            said = dict.fromkeys(("left", "right", "finding", "picture", "question"), "")
+        shown = []
+        for cell in cells(self.source.text):
+            said = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
             for part in self.parts:
-                said[part.place] += part.html * (first <= part.line < after)
-            heading, comment = inline(found[1], _set), re.sub("(?m)^# ?", "", found[2])
-            left = f"<h2>{heading}</h2>" * bool(heading) + markdown(comment, _set) + said["left"]
-            code = found[3].rstrip().removesuffix("page.end()").rstrip()
-            lines = coloured(code, {}) if code else []
-            start = first + cell.count("\n", 0, found.start(3))
-            code = "".join(
-                f'<div class="ln" data-n="{n}">{x or " "}</div>' for n, x in enumerate(lines, start)
-            )
-            code = f'<div class="code" tabindex="0">{code}</div>' * bool(lines)
-            if lines and (any(said.values()) or found[1] == "Set-up"):
+                said[part.place] += part.html * (part.line in cell.lines)
+            heading = f'<h2 id="{slug(cell.heading)}">{inline(cell.heading, set_text)}</h2>'
+            left = heading * bool(cell.heading) + markdown(cell.comment, set_text) + said["left"]
+            code = _code(cell)
+            if code and (any(said.values()) or cell.heading == "Set-up"):
                 code = fold("The code", code)
-            shown += [row(left, said["right"] or code, "rule"), code * bool(said["right"])]
+            beside, code = (said["right"], code) if said["right"] else (code, "")
+            shown += [row(left, beside, "rule"), said["below"], code]
         return shown
 
 
-def printed(text: str) -> str:
-    """Return Markdown for a terminal: in lines that fit, and without its marks."""
-    width, out = min(shutil.get_terminal_size().columns, 100), []
-    for part in re.split(r"\n\s*\n|\n(?=- )", text.strip("\n")):
-        if not part.startswith("    "):
-            line = MARKDOWN.parseInline(" ".join(part.split("\n")))[0]
-            words = "".join(token.content for token in line.children or [])
-            part = textwrap.fill(words, width, break_on_hyphens=False)
-        out.append(part)
-    return "\n\n".join(out)
-
-
-def inlined(svg: str, alt: str, name: str) -> str:
-    """Return an SVG as a part of a page: its ids begin with its name, and `alt` says what it is."""
-    svg = re.sub("<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\1{name}-", svg)
-    svg = re.sub(' (role="img"|aria-label="[^"]*")', "", svg, count=2)  # (of a Graph)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
-
-
-def _figure(shown: str, caption: str) -> str:
-    said = f"<figcaption>{inline(caption, _set)}</figcaption>" * bool(caption)
-    return f'<figure><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
-
-
-def _table(head: Sequence[str], rows: Sequence[Any], caption: str = "") -> tuple[str, str]:
-    """Return a table as HTML, and as text."""
-    texts = [list(head), *([str(cell) for cell in cells] for cells in rows)]
-    lines, html = [""] * len(texts), [""] * len(texts)
-    for cells in zip(*texts, strict=True):
-        plain = [printed(cell) for cell in cells]
-        is_number = len(cells) > 1 and all(map(NUMBER.fullmatch, plain[1:]))
-        side, width = (">" if is_number else "<"), max(map(len, plain))
-        kind = ' class="number"' * is_number
-        for i, cell in enumerate(cells):
-            lines[i] += f"   {plain[i]:{side}{width}}"
-            tag = "td" if i or not cell else "th"
-            html[i] += f"<{tag}{kind}>{inline(cell, _set)}</{tag}>"
-    named = f"<caption>{inline(caption, _set)}</caption>" * bool(caption)
-    body = "".join(f"<tr>{cells}</tr>" for cells in html)
-    shown = f'<div class="wide" tabindex="0"><table class="data">{named}{body}</table></div>'
-    text = [printed(caption)] * bool(caption) + [line.rstrip() for line in lines]
-    return shown, "\n".join(text)
-
-
-def _set(text: str) -> str:
-    """Return a text with its formulas; escaped as it is, if they cannot be set."""
-    try:
-        parts = re.split(r"(--\w+)", text)  # (an option is not a formula)
-        return "".join(x if x.startswith("--") else formula(x) for x in parts)
-    except ValueError:
-        return escape(text, quote=False)
+def _code(cell: Cell) -> str:
+    """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
+    code = cell.code.removesuffix("page.end()").rstrip()
+    lines = zip(cell.lines, coloured(code, {}) if code else [], strict=False)
+    shown = "".join(f'<div class="ln" data-n="{n}">{line or " "}</div>' for n, line in lines)
+    return f'<div class="code" tabindex="0">{shown}</div>' * bool(code)

@@ -8,9 +8,9 @@ from pathlib import Path
 from textwrap import indent
 
 from demos.site._contents import PRELUDE
+from demos.site._source import cells
 
 COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-CELL = re.compile("^# %%(.*\n)((?:#.*\n)*)((?:(?!# %%).*\n)*)", re.MULTILINE)
 
 
 def of_chapter(path: Path) -> str:
@@ -32,11 +32,11 @@ def of_chapter(path: Path) -> str:
 def of_demo(path: Path) -> str:
     """Return a demo's notebook: the heading of a cell, and the comment below it, are text."""
     source = path.read_text(encoding="utf-8")
-    cells = _taken_apart(f"# {ast.get_docstring(ast.parse(source))}")
-    for heading, comment, code in CELL.findall(source):
-        text = f"##{heading}" * (heading != "\n") + re.sub("^# ?", "", comment, flags=re.MULTILINE)
-        cells += [_cell("markdown", text), _cell("code", code)]
-    return _notebook(cells)
+    shown = _taken_apart(f"# {ast.get_docstring(ast.parse(source))}")
+    for cell in cells(source):
+        text = f"## {cell.heading}\n" * bool(cell.heading) + cell.comment
+        shown += [_cell("markdown", text), _cell("code", cell.code)]
+    return _notebook(shown)
 
 
 def _taken_apart(docstring: str) -> list[dict]:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from pygments.lexers import PythonLexer
 from pygments.token import STANDARD_TYPES
 
 Address = Callable[["Source", str], str]  # where a definition of a file is shown
+CELL = re.compile(r"^# %%(.*)\n((?:#.*\n)*)\n*((?:(?!# %%).*\n)*)", re.MULTILINE)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 SCOPES = (*FUNCTIONS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -132,6 +134,25 @@ def _variables(scope: ast.AST) -> set[str]:
     found |= {node.name for node in nodes if isinstance(node, DEFINITIONS)}
     stored = (node for node in nodes if isinstance(node, ast.Name))
     return found | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+class Cell(NamedTuple):
+    """A cell of a demo: its heading, its comment, its code, and the lines of the code."""
+
+    heading: str
+    comment: str  # Markdown
+    code: str
+    lines: range
+
+
+def cells(text: str) -> list[Cell]:
+    """Return the cells of a demo, each from a line that begins with "# %%" up to the next."""
+    found = []
+    for m in CELL.finditer(text):
+        first, code = 1 + text.count("\n", 0, m.start(3)), m[3].rstrip()
+        lines = range(first, first + len(code.split("\n")) * bool(code))
+        found.append(Cell(m[1].strip(), re.sub("(?m)^# ?", "", m[2]), code, lines))
+    return found
 
 
 def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[str]:

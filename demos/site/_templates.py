@@ -7,9 +7,11 @@ allows these and no script inside of it. All text is escaped.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -273,3 +275,38 @@ class Page:
             body="\n".join(self.body),
             footer=footer,
         )
+
+
+def page_alone(
+    title: str,
+    body: Sequence[str],
+    *,
+    generator: str = PAGE,
+    footer: str = "",
+    style: str = "",
+    scripts: Sequence[str] = (),
+    allowed: Sequence[str] = (),
+) -> bytes:
+    """Return a file that needs no other one: its style and its scripts are inside of it.
+
+    allowed  what the policies of pages inside of this one call their scripts
+    """
+    read = lambda name: (FOLDER / name).read_text("utf-8")
+    scripts = [*scripts, *[read("demo.js")] * (generator == PAGE)]
+    names = {policy_name(script) for script in scripts}
+    return fill(
+        "demo",
+        allowed=" ".join(sorted({*allowed, *names})) or "'none'",
+        generator=generator,
+        title=escape(title),
+        style=read("site.css") + read("demo.css") + style,
+        above='<a href="../index.html">All pages</a>' * (generator == PAGE),
+        body="\n".join(body),
+        footer=footer,
+        scripts="".join(f"<script>{script}</script>" for script in scripts),
+    ).encode(errors="replace")  # (half of a surrogate pair becomes a ?)
+
+
+def policy_name(script: str) -> str:
+    """Return what a page's policy calls a script that it allows."""
+    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"

@@ -1,6 +1,5 @@
 """Output folders: what a run may replace, what is kept of a stopped run, and the list of pages."""
 
-import importlib
 import os
 import re
 import signal
@@ -13,10 +12,10 @@ import numpy as np
 import pytest
 
 import demos
-from demos import files, fingerprint, options
-from demos._list import PAGE, QUICK, read
-from demos._page import Page
+from demos import files, options
+from demos._list import PAGE, QUICK, read, renew_list
 from demos._training import Run
+from demos.site._templates import page_alone
 from minigrad.nn import Linear
 from minigrad.optim import SGD
 
@@ -35,10 +34,13 @@ def begin(monkeypatch):
     return begin
 
 
-def end(chosen, title="A title", **more):
-    """Write the page of a run."""
-    demos.running = chosen
-    return Page(title, claim="A claim.").write(chosen.out, quick=chosen.quick, **more)
+def end(chosen, title="A title"):
+    """Write a page of a run, and the list above it."""
+    path = chosen.out / "index.html"
+    body = [f"<h1>{title}</h1>", f"<p>{QUICK}</p>" * chosen.quick, '<p class="claim">A claim.</p>']
+    path.write_bytes(page_alone(title, body))
+    renew_list(chosen.out.parent)
+    return path
 
 
 def contents(folder):
@@ -81,13 +83,6 @@ def test_a_folder_in_the_place_of_a_page_is_one_sentence(begin, tmp_path, capsys
     assert re.match(r"cannot write the page \S+a/index\.html: ", capsys.readouterr().err)
 
 
-def test_some_exhibits_replace_no_page_of_all(begin, tmp_path):
-    path = end(begin("museum", "--out", tmp_path / "museum"))
-    before = path.read_bytes()
-    assert end(begin("museum", "--out", tmp_path / "museum"), name="some.html").exists()
-    assert path.read_bytes() == before
-
-
 # ------------------------------------------------------------------ law: no training is lost
 
 
@@ -106,70 +101,36 @@ def trained(chosen, what, until):
     return run
 
 
-def test_a_stopped_training_is_kept_until_it_is_resumed(begin, tmp_path, capsys):
-    folder = tmp_path / "one two"
-    begun = lambda *words: begin("reverse", "--out", folder, *words, steps=6, quick=2)
-    trained(begun(), "a", 99)  # done, but without a page: nothing was stopped
-    chosen = begun("--seed", "1")
-    trained(chosen, "a", 99)
-    end(chosen)
-    chosen = begun()
-    trained(chosen, "a", 99)
-    with pytest.raises(SystemExit):
-        trained(chosen, "b", 4)
-    kept = contents(folder)
-    capsys.readouterr()
-    for words in ((), ("--quick",), ("--seed", "2"), ("--steps", "3")):
-        with pytest.raises(SystemExit):
-            begun(*words)
-        assert re.fullmatch(
-            r"\S+ \S+b\.safetensors is from a run that was stopped after step 4 of 6: continue it "
-            r"with --resume, or begin .+\n",
-            capsys.readouterr().err,
-        )
-    assert contents(folder) == kept
-    chosen = begun("--resume")
-    assert [trained(chosen, what, 99).done for what in "ab"] == [6, 6]
-    end(chosen)
-    chosen = begun()  # (nothing is left of the stopped run)
-    trained(chosen, "a", 99)
-    trained(chosen, "b", -3)  # as after a NaN
-    end(chosen)
-    begun()
-
-
-def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(begin, tmp_path):
-    """Seed 1 has done both trainings; seed 0 is stopped in its first, and its second is new."""
+def test_a_stopped_run_is_resumed_and_a_new_one_forgets_what_was_saved(begin, tmp_path):
+    """Seed 1 has done both trainings; then the code changes, and seed 1 is stopped in its first."""
+    (tmp_path / "mine.safetensors").write_text("not a checkpoint")
     chosen = begin("reverse", "--seed", "1", "--out", tmp_path, steps=6)
     for what in "ab":
         trained(chosen, what, 99)
-    end(chosen)
     with pytest.raises(SystemExit):
         trained(begin("reverse", "--out", tmp_path, steps=6), "a", 4)
+    names = lambda: {path.name for path in tmp_path.glob("*.safetensors")}
+    assert names() == {"a.safetensors", "mine.safetensors"}
     chosen = begin("reverse", "--out", tmp_path, "--resume", steps=6)
     _, _, *whole = np.random.default_rng(0).random(8).tolist()  # (the first two are the weights)
     assert [trained(chosen, what, 99).losses for what in "ab"] == [whole] * 2
+    begin("sort", "--out", tmp_path, steps=6)  # another demo takes nothing away
+    assert names() == {"a.safetensors", "b.safetensors", "mine.safetensors"}
 
 
 RESUMED = {  # what another run is resumed with, and what is said
-    "nothing": (("--out", "{}/none"), "there is no {}/none/a.safetensors to resume: "),
     "steps": (("--steps", "3"), "was begun with another --steps, 6 and not 3: "),
     "seed": (("--seed", "1"), "was begun with another --seed, 0 and not 1: "),
     "demo": (("--resume",), "was begun with another demo, reverse and not sort: "),
-    "files": (("--resume",), "was begun with another text of its files, "),
     "bytes": (("--resume",), "a.safetensors is not a checkpoint of minigrad, or is damaged"),
 }
 
 
 @pytest.mark.parametrize("other", RESUMED)
-def test_resuming_nothing_or_something_else_is_one_sentence(
-    other, begin, tmp_path, monkeypatch, capsys
-):
+def test_resuming_something_else_is_one_sentence(other, begin, tmp_path, capsys):
     words, said = RESUMED[other]
     with pytest.raises(SystemExit):
         trained(begin("reverse", "--out", tmp_path, steps=6), "a", 4)
-    if other == "files":  # as when one does what "Try it" says
-        monkeypatch.setattr(demos, "fingerprint", lambda file: "another")
     if other == "bytes":
         (tmp_path / "a.safetensors").write_text("not at all")
     capsys.readouterr()
@@ -182,13 +143,11 @@ def test_resuming_nothing_or_something_else_is_one_sentence(
     assert said.format(tmp_path) in last and last.endswith(" start again without --resume")
 
 
-def test_the_files_of_a_demo_are_all_that_it_imports(monkeypatch):
-    read, file = [], str(files()["love_transformers"])
-    importlib.import_module("demos.texts.sources.love_transformers")
-    before = fingerprint(file)
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or b"another")
-    assert fingerprint(file) != before and read.count("love_transformers.py") == 2
-    assert {"_training.py", "__init__.py"} <= set(read)
+def test_resuming_nothing_is_one_sentence(begin, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="^2$"):
+        begin("reverse", "--out", tmp_path, "--resume", steps=6)
+    said = capsys.readouterr().err
+    assert said == f"there is no training to resume in {tmp_path}: start without --resume\n"
 
 
 def test_a_quick_run_has_a_folder_of_its_own_where_it_is_shorter(begin, tmp_path, monkeypatch):
@@ -202,13 +161,13 @@ def test_a_quick_run_has_a_folder_of_its_own_where_it_is_shorter(begin, tmp_path
     ):
         chosen = begin("reverse", *words, **kinds)
         assert chosen.out == Path(folder)
-        assert (QUICK in read(end(chosen))[0]) == (bool(kinds) and "--quick" in words)
+        assert chosen.shortened == (bool(kinds) and "--quick" in words)
 
 
 # ------------------------------------------------------------------ the list
 
 NAMES = ("100%", "a#b", "a?b=c", "a b", "é", "<i>", "reverse")
-TITLES = ("<script>alert(1)</script>", "a & b &lt;", "*x* `y`")
+TITLES = ("<script>alert(1)</script>", "a & b &lt;")
 
 
 def test_the_list_leads_to_every_page_and_says_what_it_is_called(begin, tmp_path):
@@ -226,17 +185,11 @@ def test_the_list_leads_to_every_page_and_says_what_it_is_called(begin, tmp_path
 
 
 def test_the_list_has_the_demos_in_their_order_and_says_which_page_is_quick(begin, tmp_path):
-    known = ["reverse", "why_half", "scaling", "sky_is_blue"]
-    for name in [*known, "zoo", "also"]:
-        words = ("--quick",) if name in ("scaling", "zoo") else ()
-        end(begin(name if name in known else "sort", *words, "--out", tmp_path / name, quick=1))
+    for name in ("reverse", "why_half", "scaling", "sky_is_blue"):
+        words = ("--quick",) * (name == "scaling")
+        end(begin(name, *words, "--out", tmp_path / name, quick=1))
+    end(begin("sort", "--out", tmp_path / "zoo"))
     text = read(tmp_path / "index.html")[0]
-    rows = re.findall(r'<a href="(\w+)/index.html">A title</a>(.*?)<br>A claim.</p>', text)
-    order = ["scaling", "why_half", "reverse", "sky_is_blue", "also", "zoo"]
-    assert [name for name, _ in rows] == order
-    marked = {name: re.findall(r">([^<]+)</", said) for name, said in rows}
-    assert marked == {name: [] for name in order} | {
-        "scaling": ["--quick"],
-        "also": ["also"],
-        "zoo": ["zoo", "--quick"],
-    }
+    rows = re.findall(r"<code>(\w+)</code>(.*?)<br>A claim\.", text)
+    others = [(name, "") for name in ("why_half", "reverse", "sky_is_blue", "zoo")]
+    assert rows == [("scaling", " (--quick)"), *others]

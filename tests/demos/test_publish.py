@@ -7,7 +7,7 @@ import pytest
 
 import demos
 from demos import options
-from demos.publish import printed
+from demos.site._parts import printed
 from tests.demos.running import ROOT, python
 
 HOSTILE = '</script><b>&"'

@@ -1,0 +1,84 @@
+"""Site · Parts: tables and pictures of a demo, as HTML and as text for a terminal."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+from demos.site._templates import MARKDOWN, formula, inline
+
+NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
+
+
+def printed(text: str) -> str:
+    """Return Markdown for a terminal: in lines that fit, and without its marks."""
+    width, out = min(shutil.get_terminal_size().columns, 100), []
+    for part in re.split(r"\n\s*\n|\n(?=- )", text.strip("\n")):
+        if not part.startswith("    "):
+            line = MARKDOWN.parseInline(" ".join(part.split("\n")))[0]
+            words = "".join(token.content for token in line.children or [])
+            part = textwrap.fill(words, width, break_on_hyphens=False)
+        out.append(part)
+    return "\n\n".join(out)
+
+
+def set_text(text: str) -> str:
+    """Return a text with its formulas; escaped as it is, if they cannot be set."""
+    try:
+        parts = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
+        return "".join(x if x[:2] in ("--", "__") else formula(x) for x in parts)
+    except ValueError:
+        return escape(text, quote=False)
+
+
+def inlined(svg: str, alt: str, name: str) -> str:
+    """Return an SVG as a part of a page: its ids begin with its name, and `alt` says what it is."""
+    svg = re.sub("<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\1{name}-", svg)
+    svg = re.sub(' (role="img"|aria-label="[^"]*")', "", svg, count=2)  # (of a Graph)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+
+
+def figure(shown: str, caption: str) -> str:
+    """Return what is shown, in a frame that a narrow screen moves sideways, over its caption."""
+    said = f"<figcaption>{inline(caption, set_text)}</figcaption>" * bool(caption)
+    return f'<figure><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
+    """Return a table as HTML. Columns of numbers are aligned to the right."""
+    texts, right = _cells(head, rows)
+    html = ""
+    for cells in texts:
+        line = ""
+        for i, cell in enumerate(cells):
+            tag, kind = "td" if html or not cell else "th", ' class="number"' * right[i]
+            line += f"<{tag}{kind}>{inline(cell, set_text)}</{tag}>"
+        html += f"<tr>{line}</tr>"
+    named = f"<caption>{inline(caption, set_text)}</caption>" * bool(caption)
+    return f'<div class="wide" tabindex="0"><table class="data">{named}{html}</table></div>'
+
+
+def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
+    """Return the same table for a terminal."""
+    texts, right = _cells(head, rows)
+    plain = [[printed(cell) for cell in cells] for cells in texts]
+    widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
+    lines = [printed(caption)] * bool(caption)
+    for cells in plain:
+        sides = zip(cells, widths, right, strict=True)
+        line = "".join(f"   {cell:{'>' if at else '<'}{width}}" for cell, width, at in sides)
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def _cells(head: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[list[str]], list]:
+    """Return a table's texts, its head first, and which of its columns have numbers alone."""
+    texts = [list(head), *([str(cell) for cell in cells] for cells in rows)]
+    below = zip(*texts[1:], strict=True) if rows else [()] * len(head)
+    is_number = lambda cell: not cell or NUMBER.fullmatch(printed(cell))
+    return texts, [any(x) and all(map(is_number, x)) for x in below]
