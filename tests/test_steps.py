@@ -178,6 +178,7 @@ NAMED = {  # a line, and the names that its operations get
     "(a, b) = x * 1.0, x * 2.0": ["multiply"] * 2,
     "y = (lambda t: t * 2.0)(x) + 1.0": ["multiply", "y"],
     "y: object = x * 2.0": ["y"],
+    "y = (x * 2.0, x * 3.0)[0]": ["y", "multiply"],
     "y = x; y += 1.0": ["y"],
     "y = z = x * 2.0": ["multiply"],
     "d = [x * 2.0]\ny = d[0]\ny = (x * x * x).sum()": ["multiply"] * 3 + ["y"],

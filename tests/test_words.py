@@ -312,6 +312,12 @@ def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_grad
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
+    for numbers in (np.array([2, -3]), np.array([0.5, -1.5])):
+        for f in (np.copy, np.fabs):
+            np.testing.assert_array_equal(f(Tensor(numbers)).data, f(numbers), strict=True)
+
+
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
 HERE = {
     "np": np,
