@@ -89,7 +89,7 @@ class TwoModels:
     def judge(self, marks: Marks) -> None:
         """Judge what the kept rows say of both models."""
         grows, falls = (self.count("median", sign) for sign in (1, -1))
-        what = f"heads of {len(self.rows)} in which the mean of ‖∂L/∂q‖ grows without the scale"
+        what = f"heads of {len(self.rows)} in which the mean of ‖∂L/∂q‖ grows"
         marks.at_least(what, self.count("mean", 1), 0.85 * len(self.rows), ".0f")
         what = "  and in which the median falls, or grows (the smaller number)"
         marks.at_least(what, min(grows, falls), 0.25 * len(self.rows), ".0f")

