@@ -176,7 +176,7 @@ alike = np.sum(uncached == continued)
 shown = [f"{chosen.prompt}|{pieces.decode(list(new))}".strip() for new in (continued, drawn)]
 html = [f'<pre style="white-space: pre-wrap">{escape(text)}</pre>' for text in shown]
 page.html(html[0], shown[0])
-with page.folded(f"Drawn at temperature {chosen.temperature:g} from the likeliest (`top_p=0.9`)"):
+with page.folded(f"Drawn with {', '.join(f'`{x}={y}`' for x, y in how.items())}"):
     page.html(html[1], shown[1])
 marks.at_least("greedy tokens, the same without the cache", alike / room, 1.0)
 
@@ -492,7 +492,7 @@ page.figure(
     alt=f"The loss over {STEPS} steps. On the learned texts W_Q and W_K fall below the trained "
     f"model from both starts, to {end:.2f} from too sharp. On other texts they win back "
     f"{won(FEW, 0.0):.0%} from there, and the temperatures {won(HEADS, 0.0):.0%}.",
-    caption=f"Adam, {recovered.seeds} seed. Left: {LEARNED} learned texts. Right: {OTHERS} others",
+    caption=f"Adam, seeds: {recovered.seeds}; {LEARNED} learned texts and {OTHERS} others",
 )
 of_sharp, of_flat = recovered.temperatures(0.0), recovered.temperatures(1.0)
 page.say(
