@@ -8,16 +8,15 @@ logarithms.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from attention.figures import ABLATION, MODEL, REFERENCE, name_ends, new_figure, save_figure
+from attention.figures import ABLATION, MODEL, REFERENCE, name_ends, new_figure
 from demos._training import Run
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from demos.publish import Published
 
 
 class Line(NamedTuple):
@@ -29,54 +28,50 @@ class Line(NamedTuple):
     style: str = "-"
 
 
-def plot_training(path: Path, claim: str, *given: Any, **more: Any) -> list[Path]:
-    """Save what `training_figure` draws as path.png and path.svg."""
-    return save_figure(training_figure(claim, *given, **more), path)
-
-
-def training_figure(
+def compare(
+    page: Published,
     claim: str,
-    runs: Mapping[str, tuple[Run, float]],
+    model: tuple[Run, float],
+    ablation: tuple[Run, float],
     *,
     choices: int,
-    mark: float,
+    at_least: float,
+    at_most: float,
     counted: str,
     scored: str,
-) -> Figure:
-    """Draw the losses of the model and its ablation, and below them the share of right answers.
+) -> None:
+    """Judge and draw a model and its ablation, each with its run and its score in the end.
 
-    runs     name → its run, and its score in the end; the model first
     choices  how many answers there are: chance is one of them
-    mark     the pass mark of the score, which is a diamond behind the last step
     counted  the name of the things that are right or wrong in a step; `scored`, in the score
     """
     figure = new_figure(6.8, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    lines, ends = [], []
-    for (name, (run, score)), colour, style in zip(
-        runs.items(), (MODEL, ABLATION), ("-", "--"), strict=True
-    ):
-        lines.append(Line(name, run.losses, colour, style))
+    lines, ends, alt = [], [], ""
+    for (run, score), colour, style in ((model, MODEL, "-"), (ablation, ABLATION, "--")):
+        lines.append(Line(run.what, run.losses, colour, style))
         draw_line(below, run.history["accuracy"], colour, centred, style)
         below.plot(1.02 * run.steps, score, "D", color=colour, markersize=6, clip_on=False)
-        ends.append((score, f"{name}: {score:.1%}", colour))
+        ends.append((score, f"{run.what}: {score:.1%}", colour))
+        alt += f"{run.what.capitalize()}: the loss goes from {run.losses[0]:.2g} to "
+        alt += f"{np.mean(run.losses[-20:]):.2g}, and {score:.1%} of the {scored} are right. "
     draw_losses(above, lines, {f"chance: ln {choices}": np.log(choices)})
-    levels = {f"chance: {1 / choices:.0%}": 1 / choices, f"pass mark: {mark:.0%}": mark}
+    levels = {f"chance: {1 / choices:.0%}": 1 / choices, f"pass mark: {at_least:.0%}": at_least}
     below.set_ylim(-0.04, 1.04)
     name_ends(below, ends + draw_levels(below, levels))
     below.set(xlabel="step", ylabel=f"{counted} right\n◆ {scored}")
     below.grid(alpha=0.25)
     figure.suptitle(claim, fontsize=11)
-    return figure
-
-
-def described(runs: Mapping[str, tuple[Run, float]], scored: str) -> str:
-    """Return the picture of `training_figure` in words."""
-    return " ".join(
-        f"{name.capitalize()}: the loss goes from {run.losses[0]:.2g} to "
-        f"{np.mean(run.losses[-20:]):.2g}, and {score:.1%} of the {scored} are right."
-        for name, (run, score) in runs.items()
+    caption = f"The loss, and the share of {counted} that are right, at each step"
+    page.figure(figure, "loss", alt=alt.strip(), caption=caption)
+    losses = ablation[0].losses
+    page.say(
+        "The ablation has trained: the mean of its last 20 losses is "
+        f"{np.mean(losses[-20:]) / losses[0]:.2f} of the first."
     )
+    page.marks.at_least(model[0].what, model[1], at_least)
+    page.marks.at_most(f"ablation, {ablation[0].what}", ablation[1], at_most)
+    page.marks.trained("ablation", losses)
 
 
 def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) -> None:

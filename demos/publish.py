@@ -149,15 +149,15 @@ class Published:
         return part
 
     @contextmanager
-    def folded(self, summary: str) -> Iterator[None]:
+    def folded(self, summary: str, place: str = "left") -> Iterator[None]:
         """Fold what is said inside behind a line; the terminal leaves it to the page."""
-        kept, self.parts, self.folding = self.parts, [], True
+        kept, was, self.parts, self.folding = self.parts, self.folding, [], True
         yield
-        inside, self.parts, self.folding = self.parts, kept, False
+        inside, self.parts, self.folding = self.parts, kept, was
         shown = fold(inline(summary, set_text), "".join(part.html for part in inside))
-        self.html(shown, f"{printed(summary)}: on the page")
+        self.html(shown, f"{printed(summary)}: on the page", place)
 
-    def program(self, markup: str, *, script: str, style: str) -> Part:
+    def program(self, markup: str, *, script: str, style: str = "") -> Part:
         """Show HTML that a script of its own fills when the reader moves something."""
         self.scripts.append(script)
         self.style += style

@@ -203,7 +203,8 @@ def test_a_seed_that_the_tables_were_not_written_from_finds_the_same():
             for name, least in (("dead", 0.03), ("passed_dead", 0.03), ("accuracy", 0.005)):
                 known = kept.ends(name, change)
                 error = max(known.std(ddof=1), least) * 1.1**0.5
-                assert abs(new.ends(name, change) - known.mean()) < 3 * error
+                # (4.8: Student's t of ten runs, one in a thousand. Processors round differently.)
+                assert abs(new.ends(name, change) - known.mean()) < 4.8 * error
             factor = new.second(change) / kept.second(change)
             assert 0.4 < factor < 2.5, (a, change)
 

@@ -1,8 +1,10 @@
-"""The figure of chapter 16's sweep: each measurement over d_k, for each scale."""
+"""The figure of chapter 16's sweep, each measurement over d_k for each scale, and its numbers."""
+
+import math
 
 import numpy as np
 
-from attention.figures import name_ends, new_figure, of_scale
+from attention.figures import OF_SCALE, name_ends, new_figure
 from attention.scaling import summary
 
 # The six panels. Each has its lines, the name of its y axis, whether that axis is logarithmic, and
@@ -33,20 +35,20 @@ PANELS = (
 
 
 def plot_sweep(rows):
-    """Draw chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
+    """Draw chapter 16's sweep in six panels: each measurement over d_k, without and with the scale.
 
-    0 is among the exponents of the scale: the titles say what is found without a scale.
+    The bands are ± the spread. The titles say what is found without the scale.
     """
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
     last = {name: mean for name, (mean, _) in found[d_ks[-1], 0.0].items()}
-    figure = new_figure(7.4, 8.4)
+    figure = new_figure(7.4, 7.0)
     for panel, (names, axis, logarithmic, finding) in zip(
         figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
         ends = []
-        for a in sorted({row.a for row in rows}, key=lambda a: (isinstance(a, str), a)):
-            colour, label, style = of_scale(a)
+        for a in (0.0, 0.5):
+            colour, label, style = OF_SCALE[a]
             for name in names:
                 mean, spread = np.array([found[d_k, a][name] for d_k in d_ks]).T
                 is_mean = name == "gradient_mean"
@@ -68,3 +70,11 @@ def plot_sweep(rows):
         name_ends(panel, ends)
     figure.suptitle(f"Without the scale, at d_k = {d_ks[-1]}:", fontsize=11)
     return figure
+
+
+def plus_minus(mean, spread):
+    """Return a mean and its spread as text, with the decimals that the spread's first digit has."""
+    if math.isnan(spread):  # of a single value
+        return f"{mean:.4g}"
+    decimals = 0 if spread == 0 else min(max(-math.floor(math.log10(spread)), 0), 6)
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"

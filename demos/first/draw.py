@@ -4,39 +4,47 @@ Claim. A record of any size can be read. One query over three keys is eight boxe
 show how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a drawing of 15
 boxes.
 
-README's first picture, `hero`, shows what leaving out 1/√d_k does to a typical gradient at each
-station of the way back, once with 64 keys at d_k = 64 and once with 5 keys at d_k = 512. It has a
-wide file and a narrow one for phones. All pictures of README and of the site's chapters are drawn
-again by this command:
+    python -m demos draw [--out DIR] [--seed N]  # 3 s
 
-    python -m demos draw [--out demos/pictures] [--seed N]  # 3 s
+The pictures of README and of the site's chapters are drawn here: they are this command's SVGs,
+copied to `demos/pictures`.
 """
 
 # %% Set-up
 
+from html import escape
+
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, gpt2
-from attention.figures import save_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._training import Marks
-from demos.first._back import QUERIES, facts
+from demos.first._back import QUERIES, alt, facts
 from demos.first._hero import save_hero
+from demos.publish import publish
+from demos.site._parts import figure, inlined
 from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
+from minigrad.graphs.render import described
 from minigrad.optim import Adam
 
 chosen = options("draw", __doc__.splitlines()[0])
-marks = Marks(chosen)
+page = publish(chosen)
+page.style += ".row.rule figure svg { max-height: none; }"  # (a tall drawing stays readable)
 
 
-def save(drawing, name):
-    """The picture for README, in a format that a browser enlarges without loss."""
-    path = drawing.save(chosen.out / f"{name}.svg")
-    print(f"   {path}: {drawing!r}")
+def show(drawing, name, caption):
+    """Show a graph as a picture; return its part of the page."""
+    caption = f"{caption}: {drawing!r}"
+    return page.figure(drawing, name, alt=f"{described(drawing)}.", caption=caption)
 
 
-# %% 1 · README's first lines
+def as_text(drawing):
+    """Show a graph as text."""
+    shown = f'<pre class="plain" tabindex="0">{escape(str(drawing))}</pre>'
+    page.html(shown, str(drawing), "below")
+
+
+# %% README's first lines
 
 rng = np.random.default_rng(0)
 q = Tensor(rng.standard_normal((1, 4)), requires_grad=True, name="q")
@@ -44,36 +52,46 @@ k = Tensor(rng.standard_normal((3, 4)), requires_grad=True, name="k")
 weights = softmax(q @ k.mT / np.sqrt(4))
 loss = -np.log(weights[0, 2])
 first = graph(loss, grads=True)
-print("1 · One query, three keys. As text:\n")
-print(first, end="\n\n")
-save(first, "first")
+show(first, "first", "One query, three keys")
+as_text(first)
 
-# %% 2 · README's first picture
-# The gradient without the scale, divided by the gradient with it, at each station from L back to q.
-# Every query has keys and values of its own here.
+# %% README's first picture
+# It shows what leaving out 1/√d_k does to a typical gradient at each station of the way back: the
+# gradient without the scale, divided by the gradient with it, from L back to q. Every query has
+# keys and values of its own here. There is a wide file, and a narrow one for phones.
 
 cases = save_hero(chosen.out, chosen.seed)
-print(f"\n2 · Without the scale, divided by with it: medians of {QUERIES:,} queries")
-print(f"   {chosen.out / 'hero.svg'} and {chosen.out / 'hero_narrow.svg'}")
-for said in map(facts, cases):
-    print(f"   {said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q;")
-    print(f"      8 of 10 queries differ {said['without']}, and {said['with']} with the scale")
 unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
+svg = inlined((chosen.out / "hero.svg").read_text("utf-8"), alt(*cases), "hero")
+told = [f"Without the scale, divided by with it: medians of {QUERIES:,} queries."]
+for said in map(facts, cases):
+    told.append(
+        f"{said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q; 8 of "
+        f"10 queries differ {said['without']}, and {said['with']} with the scale."
+    )
+page.say("\n\n".join(told))
+page.html(figure(svg, ""), place="right")
+page.marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
+page.marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")
+page.marks.at_least(
+    "first picture: spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f"
+)
 
-# %% 3 · A layer, by its steps
-# A layer computes attention by one fused operation. `unfused()` shows the steps inside.
+# %% A layer, by its steps
+# A layer computes attention by one fused operation. `unfused()` shows the steps inside. `w_v` and
+# `w_o` get their gradient directly, and `w_q` and `w_k` only through the softmax. The bias of the
+# keys learns nothing.
 
 rng = np.random.default_rng(chosen.seed)
 layer = MultiHeadAttention(12, 3, bias=True, rng=rng)
 tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
 with Steps(layer) as steps, unfused():
     loss = (layer(tokens) * rng.standard_normal((5, 12))).sum()
-print("\n3 · A multi-head layer. The bias of its keys learns nothing:\n")
 drawing = graph(loss, grads=True, steps=steps)
-print(drawing, end="\n\n")
-save(drawing, "layer")
+show(drawing, "layer", "A multi-head layer")
+as_text(drawing)
 
-# %% 4 · A GPT
+# %% A GPT
 # Equal blocks are drawn once. The strip below them shows the gradient at the output of the others.
 # (At its usual initial weights every weight of attention is nearly the same, so W_Q and W_K get
 # little. They are made ten times larger here.)
@@ -90,12 +108,22 @@ with Steps(model) as steps:
 gpt, opened, everything = (
     graph(loss, grads=True, steps=steps, depth=depth) for depth in (1, 2, None)
 )
-print("\n4 · GPT-2 with twelve blocks: folded, with its first block opened, and all of it")
-save(gpt, "gpt")
-save(opened, "gpt_opened")
-print(f"   all of it: {everything!r}, which would be a picture eighteen screens high")
+folded = show(gpt, "gpt", "GPT-2 with twelve blocks")
+page.finding(
+    f"The {len(model.blocks)} blocks of a GPT, and all that is around them, are {len(gpt.boxes)} "
+    "boxes.",
+    folded,
+)
+show(opened, "gpt_opened", "The same with its first block opened")
+page.ask(
+    "If every block and layer is opened, how many boxes is it?",
+    f"{len(everything.boxes)}, in a picture eighteen screens high.",
+    guesses=("about 50", "nearly 200"),
+)
+page.marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
+page.marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
 
-# %% 5 · An attention map
+# %% An attention map
 # The smallest head that learns where to look: a query and a key for each of eight places, and
 # nothing else. It is trained to write eight digits backwards. Its weights are the picture.
 
@@ -113,27 +141,18 @@ for _ in range(60):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-names = [str(place) for place in range(1, PLACES + 1)]
-figure = plot_heads(
-    weights.data[None], names, names, titles=["each place looks at its mirror image"]
-)
-png, _ = save_figure(figure, chosen.out / "map")
-png.unlink()  # (a page enlarges an SVG without loss, and needs no other picture)
 mirrored = float(np.mean(weights.data[np.arange(PLACES), np.arange(PLACES)[::-1]]))
-print(f"\n5 · A head that reverses: {chosen.out / 'map.svg'}")
-
-# %% What is claimed
-
-marks.at_least("weight of the mirror image, on average", mirrored, 0.9)
-
-marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
-marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
-marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
-marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")
-marks.at_least("first picture: spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f")
-marks.end()
+names = [str(place) for place in range(1, PLACES + 1)]
+page.figure(
+    plot_heads(weights.data[None], names, names, titles=["each place looks at its mirror image"]),
+    "map",
+    alt=f"A map of 8 × 8 weights: on average {mirrored:.0%} are on the mirror image.",
+    caption="A head that reverses",
+)
+page.marks.at_least("weight of the mirror image, on average", mirrored, 0.9)
+page.end()
 
 # %% Try it
 # - Print `steps` after `steps.backward(loss)`: in which order do the three uses of a block's input
 #   send their contributions?
-# - Give the layer of part 3 `bias=False`: which sentence below the picture is gone, and why?
+# - Give the layer `bias=False`: which sentence below its picture is gone, and why?

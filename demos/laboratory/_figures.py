@@ -32,6 +32,7 @@ def plot_map(maps):
     """
     figure = new_figure(4.6 * len(maps) + 0.6, 4.4)  # (ImportError, in a sentence)
     from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patheffects import withStroke
 
     shade = LinearSegmentedColormap.from_list("larger", ["#8fb3dc", "#ffffff", "#f0b27c"])
     panels = figure.subplots(1, len(maps), squeeze=False, sharey=True)[0]
@@ -42,7 +43,8 @@ def plot_map(maps):
             place = ns.index(cell.keys), d_ks.index(cell.d_k)
             logs[place] = np.log10(cell.median)
             at = place[1], place[0] - 0.14
-            panel.text(*at, ratio_in_words(cell.median), ha="center", va="center", size=8)
+            number = panel.text(*at, ratio_in_words(cell.median), ha="center", va="center", size=8)
+            number.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.8)])
         panel.pcolormesh(np.clip(logs, -2, 2), cmap=shade, vmin=-2, vmax=2, shading="nearest")
         panel.contour(logs, levels=[0.0], colors=[SCALED_TWICE], linewidths=1.6)
         frozen = np.log(2 * np.log(ns) / deviation**4)

@@ -1,8 +1,9 @@
 """Figures 1 to 3 of the laboratory: the map, distributions, and one hill for all widths."""
 
+from functools import cached_property
+
 import numpy as np
 
-from attention.figures import save_figure
 from attention.scaling import heads, ratios
 from demos.laboratory._figures import plot_distributions, plot_hill, plot_map
 
@@ -13,8 +14,6 @@ GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial 
 
 class Map:
     """Figure 1: the median without the scale over that with it, for each d_k and number of keys."""
-
-    heading, name = "What happens without the scale depends on d_k and on the number of keys", "map"
 
     def __init__(self, rows, of_gpt2):
         self.cells, self.of_gpt2 = ratios(rows), ratios(of_gpt2)
@@ -34,16 +33,14 @@ class Map:
         """Return how many times as large the tenth's share is without the scale, in wide cells."""
         return [c.top_tenth_without / c.top_tenth_with for c in self.wide]
 
-    def print(self, marks):
-        """Print the map as a table, and judge."""
-        d_ks, ns = (sorted({getattr(c, name) for c in self.cells}) for name in ("d_k", "keys"))
-        by = {(c.d_k, c.keys): c for c in self.cells}
-        print("   median ‖∂L/∂q‖ without the scale over with it")
-        print("      d_k" + "".join(f"{n:>9,} keys" for n in ns))
-        for d_k in d_ks:
-            print(f"   {d_k:>6}" + "".join(f"{by[d_k, n].median:>14.2g}" for n in ns))
-        error = max((c.error for c in self.wide if c.median > 0.01), default=0.0)
-        print(f"   standard error of log₁₀, where the ratio is above .01: at most {error:.2f}")
+    @cached_property
+    def figure(self):
+        """Draw both maps."""
+        maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
+        return plot_map(maps)
+
+    def judge(self, marks):
+        """Judge: each mark falsifies a claim."""
         usual, _ = self.range_of("median", self.usual)
         marks.at_least(
             "smallest ratio of medians, d_k 16 to 128, 64 keys or more", usual, LARGER, ".2f"
@@ -58,11 +55,6 @@ class Map:
         marks.at_least(
             "smallest ratio of medians, GPT-2's weights, 64 keys or more", real, 1.0, ".2f"
         )
-
-    def draw(self, folder):
-        """Draw both maps."""
-        maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
-        save_figure(plot_map(maps), folder / "map")
 
     @property
     def claims(self):
@@ -94,36 +86,37 @@ class Map:
             ],
         ]
 
-    def show(self, page, folder):
-        """Add the section to the page."""
+    def show(self, page):
+        """Show the figure, after a question."""
         low, high = self.range_of("median", self.usual)
+        error = max((c.error for c in self.wide if c.median > 0.01), default=0.0)
         page.ask(
-            "A head has no scale. As the number of keys grows at one width, does the gradient of a "
-            "typical query become smaller or larger, compared with the scale 1/√d_k?",
+            "As the number of keys grows at one width, does a typical query's gradient without a "
+            "scale become smaller or larger, compared with 1/√d_k?",
             "Larger. Among more keys the second best key is nearer to the best, so fewer queries "
             "are decided. With the scale, on the other hand, the weights thin out, and so do the "
             "gradients.",
+            guesses=("smaller", "larger"),
         )
         page.figure(
-            folder / "map.svg",
+            self.figure,
+            "map",
             alt="Two maps over d_k and the number of keys. At unit variance the median without the "
             f"scale is {low:.1f} to {high:.0f} times the one with it at d_k from 16 to 128 with 64 "
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
-            caption="Figure 1. The median length ‖∂L/∂q‖ of the gradients without the scale, "
-            "divided by that with it. Orange: larger without the scale; blue: smaller; the line: "
-            "equal; dotted: the freezing line, where scores without a scale spread by √(2 ln n) "
-            f"and a few keys begin to have all weight. {self.repeats} repeats of {self.queries} "
-            f"queries (on the right one of {self.fewer}). The small points are the d_k and the "
-            "trained context of three models, whose q and k do not have unit variance: the right "
-            "map has the deviation of GPT-2's initial weights",
-        )
+            caption="Figure 1. The median ‖∂L/∂q‖ without the scale, divided by that with it. "
+            "Orange: larger without the scale; blue: smaller; line: equal; dotted: the freezing "
+            "line, where scores without a scale spread by √(2 ln n) and a few keys begin to have "
+            f"all weight. {self.repeats} repeats of {self.queries} queries (right: one of "
+            f"{self.fewer}); standard error of log₁₀ at most {error:.2f} where the ratio is above "
+            ".01. Points: d_k and trained context of three models, whose q and k do not have unit "
+            "variance: the right map has the deviation of GPT-2's initial weights",
+        ).place = "below"
 
 
 class Distributions:
     """Figure 2: how ‖∂L/∂q‖ is distributed at three points of the map."""
-
-    heading, name = "Unequal: a tenth of the queries has half of it, or more", "distributions"
 
     def __init__(self, seed, *, queries):
         self.points = []
@@ -137,46 +130,38 @@ class Distributions:
             self.points.append((f"d_k = {d_k}, {keys:,} keys", *(norms for _, _, norms in both)))
         self.smaller = [float((raw < scaled).mean()) for _, raw, scaled in self.points]
 
-    def print(self, marks):
-        """Print the share of the queries whose gradient is smaller without the scale, and judge."""
-        for (title, _, _), share in zip(self.points, self.smaller, strict=True):
-            print(
-                f"   {title}: {share:.0%} of the queries have a smaller gradient without the scale"
-            )
+    @cached_property
+    def figure(self):
+        """Draw the three distributions."""
+        return plot_distributions(self.points)
+
+    def judge(self, marks):
+        """Judge the share of the queries whose gradient is smaller without the scale."""
         marks.at_most("that share at d_k = 64 with 1,024 keys", self.smaller[1], 0.2)
 
-    def draw(self, folder):
-        """Draw the three distributions."""
-        save_figure(plot_distributions(self.points), folder / "distributions")
+    claims = ()  # (the map has the claim)
 
-    @property
-    def claims(self):
-        """Return no rows: the map has the claim."""
-        return []
-
-    def show(self, page, folder):
-        """Add the section to the page."""
+    def show(self, page):
+        """Show the figure."""
         page.figure(
-            folder / "distributions.svg",
+            self.figure,
+            "distributions",
             alt="The share of queries below each length of the gradient at three points. With the "
             "scale nine in ten lengths are within a factor of 2 to 7; without it they spread over "
             "many powers of ten.",
             caption="Figure 2. With the scale (solid) the gradients of all queries are within a "
-            "factor "
-            "of about ten; without it (dashed) some have far more, and some have none. Circles "
-            "are means. "
-            "The share of queries whose own gradient is smaller without the scale: "
+            "factor of about ten; without it (dashed) some have far more, and some have none. "
+            "Circles are means. The share of queries whose own gradient is smaller without the "
+            "scale: "
             + ", ".join(
                 f"{share:.0%} at {title}"
                 for (title, *_), share in zip(self.points, self.smaller, strict=True)
             ),
-        )
+        ).place = "below"
 
 
 class Hill:
     """Figure 3: the median of ‖∂L/∂q‖ over the spread of the scores."""
-
-    heading, name = "One hill for all widths, and 1/√d_k is not its top", "hill"
 
     def __init__(self, rows, raw):
         self.lines = [(row.d_k ** (0.5 - row.a), row) for row in rows]
@@ -198,23 +183,19 @@ class Hill:
             found.append(max(medians) / min(medians))
         return max(found)
 
-    def print(self, marks):
-        """Print the tops of the hills, and judge."""
-        for n, top in self.tops.items():
-            line = (2 * np.log(n)) ** 0.5
-            print(
-                f"   {n:>6,} keys: the top is near s = {top:.1f}, {top / line:.1f} freezing lines"
-            )
+    @cached_property
+    def figure(self):
+        """Draw the hill."""
+        return plot_hill(self.lines, self.raw)
+
+    def judge(self, marks):
+        """Judge: each mark falsifies the claim."""
         marks.at_most(
             "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, FLAT, ".2f"
         )
         marks.at_least(
             "the lowest top of a hill, as a spread s", min(self.tops.values()), TOP, ".1f"
         )
-
-    def draw(self, folder):
-        """Draw the hill."""
-        save_figure(plot_hill(self.lines, self.raw), folder / "hill")
 
     @property
     def claims(self):
@@ -231,22 +212,19 @@ class Hill:
             ]
         ]
 
-    def show(self, page, folder):
-        """Add the section to the page."""
-        page.say(
-            "Softmax's Jacobian J, the matrix of its derivatives, depends on the scores alone. "
-            "With independent entries of variance 1, scale · Kᵀ makes J g about s = scale · √d_k "
-            "times as long. So the median is one function of s for each number of keys. That s "
-            "does not depend on d_k at the exponent ½ alone is algebra; the measurement tests the "
-            "code and the assumption.",
+    def show(self, page):
+        """Show the figure."""
+        tops = ", ".join(
+            f"{top:.1f} with {n:,} keys ({top / (2 * np.log(n)) ** 0.5:.1f} freezing lines)"
+            for n, top in self.tops.items()
         )
         page.figure(
-            folder / "hill.svg",
+            self.figure,
+            "hill",
             alt="The median gradient over the spread s of the scores is a hill for each number of "
-            "keys, with its top at "
-            + ", ".join(f"s = {top:.1f} for {n:,} keys" for n, top in self.tops.items())
-            + ". The points of all widths without a scale lie on it.",
-            caption="Figure 3. Lines: d_k = 256 with many scales. Points: all widths without a "
-            "scale, each at s = √d_k, one for each repeat. In the far tail, where the median is "
-            "below a thousandth, single medians vary by a factor of ten",
+            f"keys, with its top near s = {tops}. The points of all widths without a scale lie on "
+            "it.",
+            caption=f"Figure 3. The tops are near s = {tops}. Lines: d_k = 256 with many scales. "
+            "Points: all widths without a scale, each at s = √d_k, one for each repeat. In the far "
+            "tail, where the median is below a thousandth, single medians vary by a factor of ten",
         )

@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from attention.figures import of_scale, save_figure
+from attention.figures import of_scale
 from attention.laboratory.basin import (
     Outcome,
     Training,
@@ -123,17 +124,12 @@ class Found:
     @classmethod
     def read(cls, path=FULL):
         """Read the findings that `write` has written."""
-        about, rises, found, slopes = {}, {}, {}, {}
-        for kind, key, value in map(json.loads, path.read_text("utf-8").splitlines()):
-            if kind == "about":
-                about = value
-            elif kind == "first step":
-                rises[tuple(key)] = tuple(value)
-            elif kind == "trainings":
-                found[tuple(key)] = Outcome(**value)
-            else:
-                slopes[key] = tuple(value)
-        return cls(about, rises, found, slopes)
+        found = {"first step": {}, "trainings": {}, "sharpness": {}}
+        (_, _, about), *lines = map(json.loads, path.read_text("utf-8").splitlines())
+        for kind, key, value in lines:
+            key = tuple(key) if isinstance(key, list) else key
+            found[kind][key] = Outcome(**value) if kind == "trainings" else tuple(value)
+        return cls(about, *found.values())
 
     @property
     def source(self):
@@ -183,9 +179,6 @@ def error(of):
 class Steps:
     """Figure 4, its claims and their marks."""
 
-    heading = "Which exponent is right for a step depends on what else is kept"
-    name = "steps"
-
     def __init__(self, measured, *, seed, size):
         self.run = Found.of(measured, about(seed, size))
         self.full = self.run if size == "full" else Found.read()
@@ -209,7 +202,12 @@ class Steps:
         )
         return float(np.abs(t5 / scaled - 1).max())
 
-    def print(self, marks):
+    @cached_property
+    def figure(self):
+        """Draw figure 4: its first panel from this run, the others from the run with --full."""
+        return plot_steps(self.first, self.full.outcomes)
+
+    def judge(self, marks):
         """Judge: each mark falsifies a claim."""
         run, both = self.run, (self.narrow, self.wide)
         for optimizer, a in (("sgd", 0.5), ("adam", 1.0)):
@@ -240,10 +238,6 @@ class Steps:
         what = "no scale: slope of log sharpness against log d_k"
         marks.at_least(f"{what}, {few:,} queries", run.slopes[few][0], 0.7, ".2f")
         marks.at_most(f"{what}, {many:,} queries", run.slopes[many][0], 0.85, ".2f")
-
-    def draw(self, folder):
-        """Draw figure 4: its first panel from this run, the others from the run with --full."""
-        save_figure(plot_steps(self.first, self.full.outcomes), folder / "steps")
 
     @property
     def claims(self):
@@ -287,14 +281,11 @@ class Steps:
             ],
         ]
 
-    def show(self, page, folder):
-        """Add the section to the page."""
-        page.say(
-            "A head learns associative recall (chapter 16.5). By how much does its first step move "
-            "the scores, and after how many steps are 98 % of its answers right?"
-        )
+    def show(self, page):
+        """Show the figure and its numbers."""
         page.figure(
-            folder / "steps.svg",
+            self.figure,
+            "steps",
             alt="Above: the power of d_k in the first step falls with the exponent of the scale. "
             "Below: steps until the task is learned, over the learning rate, at d_k = 512.",
             caption="Figure 4. Above, this run: the power of d_k with which the first step moves "
@@ -304,25 +295,20 @@ class Steps:
             "W_q's and W_k's rate is multiplied by d_k/8 (1/d_k) or by (d_k/8)^-½ (1/√d_k)",
         )
         ways = {"1/√d_k": ("unit", 0.5), "T5's values": ("t5", 0.0), "no scale": ("unit", 0.0)}
-        page.table(
-            ["first step ∝ d_k to the power of", *NAMES.values()],
-            [
-                [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
-                for name, way in ways.items()
-            ],
-            caption="One rate for all weights, this run; ± one standard error",
-        )
-        for optimizer in ("sgd", "adam"):
-            self.show_rates(page, optimizer)
-        page.say(
-            "Relative steps (Adafactor, Shazeer & Stern 2018, with which T5 was trained) cannot "
-            "tell T5's initial values from the scale 1/√d_k: at d_k = 64 and 256, where √d_k is a "
-            "power of 2, the trainings are the same bit for bit, and elsewhere up to rounding. "
-            "With SGD and Adam T5's values repair the softmax and not the step.",
-        )
+        with page.folded("The first step, and the steps at each rate"):
+            page.table(
+                ["first step ∝ d_k to the power of", *NAMES.values()],
+                [
+                    [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
+                    for name, way in ways.items()
+                ],
+                caption="One rate for all weights, this run; ± one standard error",
+            )
+            for optimizer in ("sgd", "adam"):
+                self.show_rates(page, optimizer)
 
     def show_rates(self, page, optimizer):
-        """Add a table of the trainings with one optimizer, from the run with --full."""
+        """Show a table of the trainings with one optimizer, from the run with --full."""
         found = {key[1:]: one for key, one in self.full.outcomes.items() if key[0] == optimizer}
         rates = sorted({key[4] for key in found})
         rows = []

@@ -6,11 +6,11 @@ This run trains a few models at d_k = 64. The figure and the second table are of
 
 import math
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from attention.figures import save_figure
 from attention.laboratory.figures import plot_trained
 from attention.laboratory.trained import (
     SLOWED,
@@ -82,23 +82,19 @@ class Trained:
 class AllTrained:
     """The section's data: this run's trainings, those that are kept, and the real heads."""
 
-    heading = "Without its scale a look-up model still answers, and learns slowly"
-    name = "trained"
-
     def __init__(self, rows, kept=None, heads=None):
         self.rows = rows
         self.about, self.kept = kept_rows() if kept is None else kept
         self.found, self.of_kept = grouped(rows), grouped(self.kept)
         self.heads = TwoModels(kept_heads()[1] if heads is None else heads)
 
-    def print(self, marks):
-        """Print both tables, and judge."""
-        for cells in (HEADER, *table_rows(self.found)):
-            print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>15}" for cell in cells[1:]))
-        print(f"\n   The second task over the rate, {self.source()}")
-        header, *rows = rate_rows(self.of_kept)
-        for cells in (header, *rows):
-            print("   " + f"{cells[0]!s:6}" + "".join(f"{cell!s:>22}" for cell in cells[1:]))
+    @cached_property
+    def figure(self):
+        """Draw figure 5."""
+        return plot_trained(self.kept, self.heads.rows)
+
+    def judge(self, marks):
+        """Judge this run's trainings, the kept ones, and the real heads."""
         judge(marks, self.found)
         judge_kept(marks, self.of_kept)
         self.heads.judge(marks)
@@ -112,8 +108,7 @@ class AllTrained:
         return [
             [
                 "A model that has learned a look-up keeps its answers without the scale, and "
-                "learns a second task "
-                "more slowly at each of four rates (one for all weights)",
+                "learns a second task more slowly at each of four rates (one for all weights)",
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
                 trainings,
@@ -147,14 +142,10 @@ class AllTrained:
             f"{self.about['numpy']}; trainings: {said})"
         )
 
-    def draw(self, folder):
-        """Draw figure 5."""
-        save_figure(plot_trained(self.kept, self.heads.rows), folder / "trained")
-
-    def show(self, page, folder):
-        """Add the section to the page."""
+    def show(self, page):
+        """Show the figure and the tables, after a question."""
         d_k = min(d_k for _, d_k in self.found)
-        scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
+        scaled = self.of_kept[0.5, 64]
         page.ask(
             "A model of four heads has learned to look up a value by its key, with 1/√d_k, at "
             "d_k = 64. Now the scale is removed. How many of its answers become wrong? And how "
@@ -172,53 +163,36 @@ class AllTrained:
             "at smaller ones it is not: there softmax is saturated.",
         )
         page.figure(
-            folder / "trained.svg",
+            self.figure,
+            "trained",
             alt="Left: with the scale queries are dead for the loss and alive for a random g; "
             "without it they are dead for both. Middle: the second task takes more steps without "
             "the scale at every rate, and still more with W_Q and W_K slowed. Right: in real heads "
             "the mean gradient grows without the scale, and the median falls in some.",
             caption=f"Figure 5. Left and middle: {self.source()}. Left: each point is a training "
-            "and what "
-            "was done to its scale; filled, trained with 1/√d_k; open, without. Middle: medians at "
-            f"d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo `pretrained`)",
-        )
-        page.table(
-            HEADER,
-            table_rows(self.of_kept),
-            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. A query "
-            "is dead if ‖∂L/∂q‖ is below .001, for a question's loss L, or for L = ⟨g, output⟩ "
-            "with a random g. 2nd task: steps to 98 %, mean ± one standard deviation of the "
-            "trainings that learned it",
-        )
-        header, *rows = rate_rows(self.of_kept)
-        page.table(
-            header,
-            rows,
-            caption="The second task over the learning rate, after a training with 1/√d_k. "
-            f"1/8: W_Q and W_K move at an eighth of the rate. {self.source().capitalize()}",
-        )
-        page.table(
-            HEADER,
-            table_rows(self.found),
-            caption=f"This run, d_k = {d_k}: {len(self.rows) // 2} trainings with each scale",
-        )
-        page.say(
-            "A small gradient of the loss has two causes. A head may have *finished*, so that "
-            "little is wrong. Or it is *saturated*, so that softmax passes nothing on. A random g "
-            "at the head's output tells them apart, because its size does not depend on what is "
-            "wrong. With 1/√d_k "
-            f"{scaled.ends('dead').mean():.0%} of the queries are dead for the loss, and "
-            f"{scaled.ends('passed_dead').mean():.0%} for g. Without a scale it is "
-            f"{raw.ends('dead').mean():.0%} and {raw.ends('passed_dead').mean():.0%}. The share "
-            "that is dead for the loss does not say how fast a model learns the next task; the "
-            "share that is dead for g does.",
-            "Taking the scale away says nothing about a model that never had one: W_Q can absorb "
-            "any factor. In two real models "
-            f"({len(self.heads.rows)} heads) the mean of ‖∂L/∂q‖ grows without the scale in "
-            f"{self.heads.count('mean', 1)} heads, and the median falls in "
-            f"{self.heads.count('median', -1)} and grows in {self.heads.count('median', 1)}, each "
-            "by more than two standard errors.",
-        )
+            "and what was done to its scale; filled, trained with 1/√d_k; open, without. Middle: "
+            f"medians at d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo "
+            "`pretrained`)",
+        ).place = "below"
+        with page.folded("The trainings, and the second task at each rate"):
+            page.table(
+                HEADER,
+                table_rows(self.of_kept),
+                caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. A "
+                "query is dead if ‖∂L/∂q‖ is below .001, for a question's loss L, or for "
+                "L = ⟨g, output⟩ with a random g. 2nd task: steps to 98 %, mean ± one standard "
+                "deviation of the trainings that learned it",
+            )
+            page.table(
+                *rate_rows(self.of_kept),
+                caption="The second task over the learning rate, after a training with 1/√d_k. "
+                f"1/8: W_Q and W_K move at an eighth of the rate. {self.source().capitalize()}",
+            )
+            page.table(
+                HEADER,
+                table_rows(self.found),
+                caption=f"This run, d_k = {d_k}: {len(self.rows) // 2} trainings with each scale",
+            )
 
 
 def grouped(rows):
@@ -247,7 +221,7 @@ def table_rows(found):
 
 
 def rate_rows(found):
-    """Return the names of the columns, and a row for each width, scale and rate of W_Q and W_K."""
+    """Return a table's head, and its rows: one for each width, scale and rate of W_Q and W_K."""
     rates = sorted({task.lr for each in found.values() for r in each.rows for task in r.second})
     rows = []
     for (a, d_k), each in found.items():
@@ -259,7 +233,7 @@ def rate_rows(found):
             known = steps_over_rates(each.rows, change, slowed)
             cells = [each.said(change, slowed, lr) if lr in known else "" for lr in rates]
             rows.append([d_k, name, "" if slowed == 1 else f"1/{slowed:.0f}", *cells])
-    return [[*RATES, *(f"{lr:g}" for lr in rates)], *rows]
+    return [*RATES, *(f"{lr:g}" for lr in rates)], rows
 
 
 def judge(marks, found):

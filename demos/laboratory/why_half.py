@@ -1,20 +1,13 @@
-"""Why ½: guess first, then move d_k and the exponent of the scale until the line is flat.
+"""Why 1/√d_k, and not another power: guess first, then move the exponent of the scale.
 
-Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. If the entries of q and k
-are independent and have variance 1, then d_k and *a* matter through s = d_k^(½-a) alone, the spread
-of the scores. So only a = ½ can give a typical query the same gradient at every width. That is
-algebra. The measurement tests the code and the assumption: from d_k = 16 to 1024 the medians at ½
-must be equal, and they are, to 11 %.
+Claim. Attention multiplies its scores by d_k^-a. One power of d_k keeps a typical query's gradient
+the same at every d_k. Which one?
 
-Without a scale (a = 0) gradients are unequal: at d_k = 64 the tenth of the queries with the longest
-ones has 60 % of the squared gradient, and 24 % with a = ½. Whether a typical query's gradient is
-larger or smaller without a scale depends on d_k and on the number of keys. The page has 64 keys,
-which are one row of the map in chapter 16. In that row the median is 5 times larger without a scale
-at d_k = 64, and falls more than twentyfold from there to 1024, while the mean stays between half
-and double. At d_k = 64 with 1,024 keys it is 27 times larger without a scale, and with 5 keys it is
-smaller.
-
-The page computes in the browser, at each move. It works without a network, and can be mailed.
+512 random queries q look at 64 random keys k of d_k features each. Their entries have mean 0 and
+variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The only thing
+that you change is the scale, which multiplies the scores before softmax. What is measured is
+‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With gradient
+descent, a longer one moves the query further. A query with less than 0.001 is called dead.
 
     python -m demos why_half [--out DIR] [--seed N]  # 2 s
 """
@@ -23,27 +16,35 @@ The page computes in the browser, at each move. It works without a network, and 
 
 import math
 
-from attention.figures import (
-    REFERENCE,
-    SCALED,
-    SCALED_TWICE,
-    UNSCALED,
-    name_ends,
-    new_figure,
-    save_figure,
-)
+from attention.figures import REFERENCE, SCALED, SCALED_TWICE, UNSCALED, name_ends, new_figure
 from attention.scaling import ratios, sweep, top_tenth
 from demos import options
-from demos._page import Html, Page, try_it
-from demos._training import Marks
 from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
+from demos.publish import publish
 
 chosen = options("why_half", __doc__.splitlines()[0])
-marks = Marks(chosen)
+page = publish(chosen)
+
+# %% What you see
+# The page computes in the browser, at each move. It works without a network, and can be mailed. Its
+# 64 keys are one row of the map in chapter 16.
+
+few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024), seed=chosen.seed))
+page.finding(
+    f"With {usual.keys} keys and d_k = 64, the width of the paper's heads, a typical query's "
+    f"gradient is {usual.median:.1f} times larger without a scale than with 1/√d_k. With "
+    f"{many.keys:,} keys it is {many.median:.0f} times larger, and with {few.keys} keys "
+    f"{1 / few.median:.1f} times smaller."
+)
+markup, script, style = parts(chosen.seed)
+page.program(markup, script=script, style=style).place = "question"  # (on top)
+page.marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")
+page.marks.at_least("median, a = 0 over ½, d_k = 64, 64 keys", usual.median, 3, ".1f")
+page.marks.at_least("median, a = 0 over ½, d_k = 64, 1,024 keys", many.median, 15, ".0f")
 
 # %% What minigrad measures
-# The page measures in the browser. Here the same draws go through this project's engine: attention
-# of 512 queries over 64 keys at nine d_k and 21 exponents, and ‖∂L/∂q‖ of each query.
+# The same draws go through this project's engine: attention of 512 queries over 64 keys at nine d_k
+# and 21 exponents, and ‖∂L/∂q‖ of each query.
 
 drawn = draws(chosen.seed)
 found = {a: [measure(drawn, d_k, a) for d_k in D_KS] for a in EXPONENTS}
@@ -51,88 +52,40 @@ median = {a: [each.median for each in row] for a, row in found.items()}
 mean = {a: [each.mean for each in row] for a, row in found.items()}
 spread = {a: apart(medians) for a, medians in median.items()}
 
-SHOWN = (0.0, 0.25, 0.4, 0.45, 0.5, 0.55, 0.6, 0.75, 1.0)
-HEADER = ["a", *map(str, D_KS[::2]), "largest / smallest", "mean", "dead"]
-GROUPS = [("", 1), ("median at d_k =", 5), ("medians, 16 to 1024", 1), ("at d_k = 1024", 2)]
-rows = [
+page.table(
+    ["a", *(f"d_k = {d_k}" for d_k in D_KS[::2]), "largest / smallest", "mean", "dead"],
     [
-        f"{a:g}",
-        *(f"{x:.3g}" for x in median[a][::2]),
-        f"{spread[a]:.3g}",
-        f"{mean[a][-1]:.3g}",
-        f"{found[a][-1].dead_share:.0%}",
-    ]
-    for a in SHOWN
-]
-print("‖∂L/∂q‖ of 512 queries over 64 keys, with the scale d_k^-a: its median at five d_k, how far")
-print("apart the medians from d_k = 16 to 1024 are, and at d_k = 1024 mean and dead share\n")
-widths = [max(len(name), 7) + 2 for name in HEADER]
-for row in [HEADER, *rows]:
-    print("".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
+        [
+            f"{a:g}",
+            *(f"{x:.3g}" for x in median[a][::2]),
+            f"{spread[a]:.3g}",
+            f"{mean[a][-1]:.3g}",
+            f"{found[a][-1].dead_share:.0%}",
+        ]
+        for a in (0.0, 0.25, 0.4, 0.45, 0.5, 0.55, 0.6, 0.75, 1.0)
+    ],
+    caption="‖∂L/∂q‖ with the scale d_k^-a: its median at five d_k, how far apart the medians from "
+    "d_k = 16 to 1024 are, and at d_k = 1024 mean and dead share",
+)
 flattest = min(spread, key=spread.get)
 at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
-marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.051, ".2f")
-marks.at_most("largest / smallest median at ½", spread[0.5], 1.2, ".2f")
-marks.at_most(
+tenth = {a: top_tenth(found[a][at_64].norms) for a in (0.0, 0.5)}
+page.marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.051, ".2f")
+page.marks.at_most("largest / smallest median at ½", spread[0.5], 1.2, ".2f")
+page.marks.at_most(
     "median at a = 0, 1024 over 64", median[0.0][at_1024] / median[0.0][at_64], 0.05, ".4f"
 )
-marks.at_least("mean at a = 0, 1024 over 64", mean[0.0][at_1024] / mean[0.0][at_64], 0.5, ".2f")
-tenth = {a: top_tenth(found[a][at_64].norms) for a in (0.0, 0.5)}
-marks.at_least(
+page.marks.at_least(
+    "mean at a = 0, 1024 over 64", mean[0.0][at_1024] / mean[0.0][at_64], 0.5, ".2f"
+)
+page.marks.at_least(
     "top tenth's share at a = 0 over that at ½, d_k = 64", tenth[0.0] / tenth[0.5], 1.5, ".1f"
 )
-few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024), seed=chosen.seed))  # of chapter 16's map
-marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")
-marks.at_least("median, a = 0 over ½, d_k = 64, 64 keys", usual.median, 3, ".1f")
-marks.at_least("median, a = 0 over ½, d_k = 64, 1,024 keys", many.median, 15, ".0f")
-others = [row.gradient_median for row in sweep([1024], (0.0,), repeats=5, seed=chosen.seed)]
-below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
-second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
 
-# %% Pictures, for a reader without JavaScript and for paper
+# %% Three pictures
+# They are for a reader without JavaScript, and for paper.
 
 COLOURS = {0.0: UNSCALED, 0.5: SCALED, 1.0: SCALED_TWICE}
-
-
-def panel(name, x_axis, y_axis, title, draw):
-    """Draw a picture by `draw`, with a logarithmic y axis, and return the path of its SVG."""
-    figure = new_figure(3.8, 3.2)
-    axes = figure.subplots()
-    axes.set_yscale("log")
-    axes.set_xlabel(x_axis)
-    axes.set_ylabel(y_axis)
-    axes.set_title(title, fontsize=9)
-    axes.grid(alpha=0.25)
-    draw(axes)
-    return save_figure(figure, chosen.out / name)[1]
-
-
-def draw_lines(axes):
-    """Draw the median and the mean over d_k at three exponents."""
-    axes.set_xscale("log", base=2)
-    for a, colour in COLOURS.items():
-        axes.plot(D_KS, mean[a], "^:", color=colour, markersize=3)
-        axes.plot(D_KS, median[a], "o-", color=colour, markersize=4)
-    axes.set_xticks(D_KS[::2], [str(d_k) for d_k in D_KS[::2]])
-    axes.set_ylim(1e-3, 10)
-    name_ends(axes, [(median[a][-1], f"a = {a:g}", colour) for a, colour in COLOURS.items()])
-
-
-def draw_flatness(axes):
-    """Draw over the exponent how many times apart the medians are."""
-    axes.plot(EXPONENTS, list(spread.values()), "o-", color=REFERENCE, markersize=3)
-    for a, colour in COLOURS.items():
-        axes.plot(a, spread[a], "o", color=colour, markersize=7)
-
-
-def draw_hill(axes):
-    """Draw all medians over the standard deviation of the scores, d_k^(½-a)."""
-    axes.set_xscale("log", base=2)
-    for a in [*(a for a in EXPONENTS if a not in COLOURS), *COLOURS]:
-        size = 6 if a in COLOURS else 2.5
-        s = [d_k ** (0.5 - a) for d_k in D_KS]
-        axes.plot(s, median[a], "o", color=COLOURS.get(a, REFERENCE), markersize=size)
-    axes.set_xticks([2.0**n for n in (-5, -3, -1, 1, 3, 5)], ["1/32", "1/8", "½", "2", "8", "32"])
 
 
 def at(a, *places):
@@ -140,111 +93,123 @@ def at(a, *places):
     return ", ".join(f"{median[a][D_KS.index(d_k)]:.2g} at d_k = {d_k}" for d_k in places)
 
 
-pictures = [
-    (
-        panel("lines", "d_k", "‖∂L/∂q‖", "nearly level at ½", draw_lines),
-        "The median and the mean of the gradient over d_k. Without a scale the median is "
-        f"{at(0.0, 4, 32, 1024)}; with a = ½ {at(0.5, 4, 32, 1024)}; with a = 1 "
-        f"{at(1.0, 4, 32, 1024)}.",
-        "Median (line) and mean (dots) over d_k, with no scale (a = 0), 1/√d_k (½) and 1/d_k (1)",
-    ),
-    (
-        panel(
-            "flatness",
-            "a",
-            "largest / smallest median",
-            f"flattest at a = {flattest:g}",
-            draw_flatness,
-        ),
-        "The largest median from d_k = 16 on, divided by the smallest, over the exponent: it is "
-        f"{spread[0.0]:.0f} at a = 0, {spread[0.5]:.2f} at ½ and {spread[1.0]:.1f} at 1.",
-        "The largest median from d_k = 16 on, divided by the smallest: 1 is a flat line",
-    ),
-    (
-        panel("hill", "s = d_k^(½-a)", "median ‖∂L/∂q‖", "one hill for all", draw_hill),
-        "All medians over the standard deviation s of the scores lie on one hill, whose top is "
-        "near s = 6. With a = ½ all nine are at s = 1.",
-        "All 189 medians over s, the standard deviation of the scores: with a = ½ (blue) the nine "
-        "of them are at one place",
-    ),
-]
+def panel(x_axis, y_axis, title):
+    """Return a figure, and its panel with a logarithmic y axis."""
+    figure = new_figure(3.8, 3.2)
+    axes = figure.subplots()
+    axes.set_yscale("log")
+    axes.set_xlabel(x_axis)
+    axes.set_ylabel(y_axis)
+    axes.set_title(title, fontsize=9)
+    axes.grid(alpha=0.25)
+    return figure, axes
 
-# %% The page
 
-page = Page(
-    "Why 1/√d_k, and not another power?",
-    claim=Html(
-        "Attention multiplies its scores by d_k<sup>-a</sup>. One power of d_k keeps a typical "
-        "query's gradient the same at every d_k. Which one?"
-    ),
+page.style += "main > figure { display: inline-block; max-width: 100%; margin: 0 1rem 0 0; }"
+page.style += " main > figure figcaption { max-width: 22rem; }"
+lines, axes = panel("d_k", "‖∂L/∂q‖", "nearly level at ½")
+axes.set_xscale("log", base=2)
+for a, colour in COLOURS.items():
+    axes.plot(D_KS, mean[a], "^:", color=colour, markersize=3)
+    axes.plot(D_KS, median[a], "o-", color=colour, markersize=4)
+axes.set_xticks(D_KS[::2], [str(d_k) for d_k in D_KS[::2]])
+axes.set_ylim(1e-3, 10)
+name_ends(axes, [(median[a][-1], f"a = {a:g}", colour) for a, colour in COLOURS.items()])
+page.figure(
+    lines,
+    "lines",
+    alt="The median and the mean of the gradient over d_k. Without a scale the median is "
+    f"{at(0.0, 4, 32, 1024)}; with a = ½ {at(0.5, 4, 32, 1024)}; with a = 1 "
+    f"{at(1.0, 4, 32, 1024)}.",
+    caption="Median (line) and mean (dots) over d_k, with no scale (a = 0), 1/√d_k (½) and 1/d_k "
+    "(1)",
+).place = "below"
+
+flatness, axes = panel("a", "largest / smallest median", f"flattest at a = {flattest:g}")
+axes.plot(EXPONENTS, list(spread.values()), "o-", color=REFERENCE, markersize=3)
+for a, colour in COLOURS.items():
+    axes.plot(a, spread[a], "o", color=colour, markersize=7)
+page.figure(
+    flatness,
+    "flatness",
+    alt="The largest median from d_k = 16 on, divided by the smallest, over the exponent: it is "
+    f"{spread[0.0]:.0f} at a = 0, {spread[0.5]:.2f} at ½ and {spread[1.0]:.1f} at 1.",
+    caption="The largest median from d_k = 16 on, divided by the smallest: 1 is a flat line",
+).place = "below"
+
+hill, axes = panel("s = d_k^(½-a)", "median ‖∂L/∂q‖", "one hill for all")
+axes.set_xscale("log", base=2)
+for a in [*(a for a in EXPONENTS if a not in COLOURS), *COLOURS]:
+    size = 6 if a in COLOURS else 2.5
+    s = [d_k ** (0.5 - a) for d_k in D_KS]
+    axes.plot(s, median[a], "o", color=COLOURS.get(a, REFERENCE), markersize=size)
+axes.set_xticks([2.0**n for n in (-5, -3, -1, 1, 3, 5)], ["1/32", "1/8", "½", "2", "8", "32"])
+page.figure(
+    hill,
+    "hill",
+    alt="All medians over the standard deviation s of the scores lie on one hill, whose top is "
+    "near s = 6. With a = ½ all nine are at s = 1.",
+    caption="All 189 medians over s, the standard deviation of the scores: with a = ½ (blue) the "
+    "nine of them are at one place",
+).place = "below"
+
+# %% Why it is ½
+# A score q·k is a sum of d_k products, so its standard deviation is √d_k, and after the scale it is
+# s = d_k^(½-a). The gradient is ∂L/∂q = d_k^-a · Kᵀ J g, where g = ∂L/∂p, and J = diag(p) - p pᵀ
+# comes from softmax. The keys have length √d_k, so d_k^-a Kᵀ makes J g about d_k^-a √d_k = s times
+# as long. And J depends on nothing but the scores. So d_k and *a* matter through s alone.
+#
+# Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and the
+# gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight on one key,
+# J is nearly 0, and so is the gradient of the typical query. The few queries whose best two keys
+# are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so one mean
+# over all queries hides the dead ones.
+
+below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
+second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
+others = [row.gradient_median for row in sweep([1024], (0.0,), repeats=5, seed=chosen.seed)]
+page.say(
+    "So without a scale the gradients are unequal. At d_k = 64 the tenth of the queries with the "
+    f"longest ones has {tenth[0.0]:.0%} of the squared gradient, and with 1/√d_k {tenth[0.5]:.0%}."
 )
 page.say(
-    "512 random queries q look at 64 random keys k of d_k features each. Their entries have mean 0 "
-    "and variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The "
-    "only thing that you change is the scale, which multiplies the scores before softmax.",
-    "What is measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that "
-    "reaches it. With gradient descent, a longer one moves the query further. A query with less "
-    "than 0.001 is called dead.",
-    f"The {usual.keys} keys are one row of the map in chapter 16. At d_k = 64, the width of the "
-    f"paper's heads, they give a typical query a gradient that is {usual.median:.1f} times larger "
-    f"without a scale than with 1/√d_k. With {many.keys:,} keys it is {many.median:.0f} times "
-    f"larger without a scale, and with {few.keys} keys it is {1 / few.median:.1f} times smaller.",
-)
-markup, script, style = parts(chosen.seed)
-page.program(markup, script=script, style=style)
-with page.folded("What minigrad measured on the same draws, at all exponents", opened=True):
-    page.figures(pictures)
-    page.table(
-        HEADER, rows, groups=GROUPS, caption="‖∂L/∂q‖ of 512 queries over 64 keys, in Python"
-    )
-page.section("Why it is ½")
-page.say(
-    Html(
-        "A score q·k is a sum of d_k products, so its standard deviation is √d_k, and after the "
-        "scale it is s = d_k<sup>½-a</sup>. The gradient is ∂L/∂q = d_k<sup>-a</sup> · Kᵀ J g, "
-        "where g = ∂L/∂p, and J = diag(p) - p pᵀ comes from softmax. The keys have length √d_k, "
-        "so d_k<sup>-a</sup> Kᵀ makes J g about d_k<sup>-a</sup> √d_k = s times as long. And J "
-        "depends on nothing but the scores. So d_k and *a* matter through s alone."
-    ),
-    "Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and "
-    "the gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight "
-    "on one key, J is nearly 0, and so is the gradient of the typical query. The few queries whose "
-    "best two keys are nearly equal keep their J, and their gradients grow like s. They hold the "
-    "mean up, so one mean over all queries hides the dead ones. So without a scale the gradients "
-    "are unequal. At d_k = 64 the tenth of the queries with the longest ones has "
-    f"{tenth[0.0]:.0%} of the squared gradient, and with 1/√d_k {tenth[0.5]:.0%}.",
     "If a is below ½, s grows with d_k, so wider heads are further to the right on the hill: "
     "beyond its top early without a scale, and late near ½. There is no second a that gives a flat "
     f"line. At a = {second:g} the first and the last median are most alike, on different sides of "
     f"the top: {at(second, 16, 1024)}. But between them the line rises to "
     f"{max(median[second][FROM:]):.2g}, so it is not flat. "
     "If a is above ½, s shrinks, and the gradient of every query with it: at a = 1 it halves "
-    "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k.",
+    "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k."
+)
+page.say(
     "So it is algebra that the exponent is ½. It follows if the entries of q and k are independent "
     "and have variance 1, and the measurement tests the code and this assumption: from d_k = 16 to "
-    f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}.",
+    f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}."
+)
+page.say(
     "s = 1 is not the top of the hill. At d_k = 64 the median is "
     f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale. What ½ gives is "
     "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
     "gradient of so few numbers varies more in length from query to query. Flatness is therefore "
-    "judged from d_k = 16 on.)",
-    "Each demo draws its own random numbers, so `scaling` and `laboratory` show other numbers at "
-    "the same seed. Without a scale the median at d_k = 1024 is "
-    f"{median[0.0][at_1024]:.2g} here, and from {min(others):.2g} to {max(others):.2g} in five "
-    "samples of chapter 16.",
+    "judged from d_k = 16 on.)"
 )
-page.conclude(
+page.say(
+    "Each demo draws its own random numbers, so `scaling` and `laboratory` show other numbers at "
+    f"the same seed. Without a scale the median at d_k = 1024 is {median[0.0][at_1024]:.2g} here, "
+    f"and from {min(others):.2g} to {max(others):.2g} in five samples of chapter 16."
+)
+
+# %% What to conclude
+
+page.say(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
     "the same gradients. Without a scale the gradients are more unequal, and whether a typical one "
     "is larger or smaller depends on d_k and on the number of keys: it vanishes only where d_k is "
     "large for that number. An exponent above ½ weakens all queries alike. This holds at the start "
     "of a training, for independent entries of variance 1: chapter 16 has the measurements, and "
-    "`python -m demos recall` trains a head with and without the scale.",
-    try_it(chosen.file),
+    "`python -m demos recall` trains a head with and without the scale."
 )
-written = page.write(chosen.out, quick=chosen.quick, note=marks.note)
-print(f"\nThe page, which computes when you move something: {written}")
-marks.end()
+page.end()
 
 # %% Try it
 # - Open the page with `#d_k=1024&a=0` at the end of its address, and step through ten queries: how

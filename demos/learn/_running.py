@@ -1,7 +1,7 @@
 """Demos · Learn: one check of one file, and whatever goes wrong there as one sentence.
 
 `run` checks the file in another process, `python -m demos.learn._running FILE NAME SECONDS`, which
-is stopped when its time is up, and answers with one line of JSON.
+ends when its time is up. Its stdout is what the file prints; on stderr is the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -26,15 +25,14 @@ from typing import NamedTuple
 from demos.learn import EXERCISES
 from demos.learn.exercises import number
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
-STARTING = 20.0  # seconds more, in which Python imports NumPy, before the process is killed
-LINES, WIDTH = 20, 200  # how much is shown of what a file prints
-LETTERS = 600  # and of the words of an exception
+LETTERS, LINES = 4000, 20  # how much is kept of what a file prints, and how much is shown
+INIT = "`python -m demos learn init FOLDER` writes it as it was given"
 REMARKS = {
     "EOFError": "nobody can answer input() here, so write the value into the file",
     "RecursionError": "a function calls itself too often",
     "ModuleNotFoundError": "the exercises need no more than numpy and minigrad",
+    "read-only": "an array that you are given stays as it is: += and the like would write to it",
 }
 
 
@@ -56,43 +54,30 @@ def loaded(text: str, path: Path) -> ModuleType:
     module = ModuleType(path.stem)
     module.__file__, module.__dict__["__text__"] = str(path), text
     known, folder = set(sys.modules), str(path.parent)
-    sys.modules[path.stem] = module  # where a dataclass looks for its module
     sys.path.append(folder)  # at the end, where no file of the learner's hides one of Python's
     try:
         exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         sys.path.remove(folder)
-        for name in set(sys.modules) - known:  # another folder may have others of these names
-            if Path(getattr(sys.modules[name], "__file__", None) or "").parent == path.parent:
-                del sys.modules[name]
+        for name in {*EXERCISES} & set(sys.modules) - known:  # another folder has them, too
+            del sys.modules[name]
     return module
 
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, in this process."""
-    from demos.learn._telling import During, Unsolved
+    from demos.learn._telling import Unsolved
 
+    if text is None and not path.exists():
+        return Answer(False, f"{path.name} is not there: {INIT}")
     check = importlib.import_module(f"demos.learn.checks.{name}").check
-    try:
-        text = path.read_bytes().decode("utf-8-sig") if text is None else text
-    except FileNotFoundError:
-        again = f"--reset {number(name)} writes it as it was given"
-        return Answer(False, f"{path.name} is not there: {again}")
-    except UnicodeDecodeError as error:
-        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
-        wrong = f"{path.name}, line {line}: the byte {byte:#x} is not UTF-8"
-        return Answer(False, f"{wrong}: save the file as UTF-8, which every editor offers")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            check(loaded(text, path))
+            check(loaded(path.read_text("utf-8-sig", "replace") if text is None else text, path))
             answer = Answer(True)
         except Unsolved as unsolved:
             answer = Answer(False, str(unsolved), unsolved.kind)
-        except SyntaxError as error:
-            answer = Answer(False, _unreadable(error, path))
-        except During as during:
-            answer = Answer(False, f"{during}.\n{_explained(during.__cause__ or during, path)}")
         except (Exception, SystemExit) as error:
             answer = Answer(False, _explained(error, path))
     theirs = [each for each in caught if Path(each.filename).parent == path.parent]
@@ -100,85 +85,50 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
     return answer._replace(warned=tuple(dict.fromkeys(said)))
 
 
-def _unreadable(error: SyntaxError, path: Path) -> str:
-    """Return the sentence of a SyntaxError, with its line and Python's mark below."""
-    code = "".join(traceback.format_exception_only(error)[1:-1])
-    said = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
-    return f"{said}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
-
-
 def _explained(error: BaseException, path: Path) -> str:
     """Return an exception as one sentence: the learner's line, and the exception's own words."""
-    kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
-    words = " ".join(str(error).split())
-    words = words if len(words) <= LETTERS else f"{words[:LETTERS]}…"
-    if isinstance(error, SystemExit):
-        kind, words = "the file ends the program", "without sys.exit() the check could go on"
-    remark = REMARKS.get(kind)
-    if "read-only" in words:
-        remark = "an array that you are given stays as it is: += and the like would write to it"
+    if isinstance(error, SyntaxError):  # with Python's mark below its line
+        code = "".join(traceback.format_exception_only(error)[1:-1])
+        where = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
+        return f"{where}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
+    words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
+    said = f"{type(error).__name__}: {' '.join(words)}"
+    remark = next((REMARKS[sign] for sign in REMARKS if sign in said), "")
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
-        used = number(error.name)
-        remark = f"exercise {used} is used here: --reset {used} writes it"
-    words = " ".join([words, *getattr(error, "__notes__", ())]).strip()
-    said = f"{kind}: {words}" if words else kind
+        remark = f"exercise {number(error.name)} is used here: {INIT}"
     said += f" ({remark})" * bool(remark)
+    asked = f"{error.asked}.\n" if getattr(error, "asked", "") else ""
     # (The engine says of which VJP NumPy's complaint is; the learner's line is in its cause.)
-    lines = _own_lines(error, path) or _own_lines(error.__cause__, path)
-    if not lines and re.match("the (rule|VJP of) ", words):  # the engine has refused it
-        return f"{path.name}: {words}"
-    if not lines:
-        return f"the check cannot go on with what {path.name} gives it: {said}"
-    where, (first, *_), (last, *_) = _place(lines), lines[0], lines[-1]
-    if lines[0][:2] != lines[-1][:2] and kind != "RecursionError":
-        where += f", called from line {lines[0][1]}" + f" of {first}" * (first != last)
-    return f"{where}: {said}"
+    places = _places(error, path) or _places(error.__cause__, path)
+    if not places and re.match("the (rule|VJP of) ", str(error)):  # the engine has refused it
+        return f"{asked}{path.name}: {' '.join(words)}"
+    where = places[-1] if places else f"the check cannot go on with what {path.name} gives it"
+    return f"{asked}{where}: {said}"
 
 
-def _own_lines(error: BaseException | None, path: Path) -> list[tuple[str, int, str]]:
-    """Return the places of a traceback that are in the learner's folder: file, line, function."""
-    found, trace = [], error.__traceback__ if error else None
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if Path(code.co_filename).parent == path.parent:
-            found.append((Path(code.co_filename).name, trace.tb_lineno, code.co_name))
-        trace = trace.tb_next
-    return found
-
-
-def _place(lines: list[tuple[str, int, str]]) -> str:
-    """Return the words for the last of these places."""
-    file, line, function = lines[-1]
-    return f"{file}, line {line}" + f", in {function}" * (function != "<module>")
+def _places(error: BaseException | None, path: Path) -> list[str]:
+    """Return the places of a traceback that are in the learner's folder, the last one innermost."""
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    return [
+        f"{Path(f.filename).name}, line {f.lineno}" + f", in {f.name}" * (f.name != "<module>")
+        for f in frames
+        if Path(f.filename).parent == path.parent
+    ]
 
 
 # ---------------------------------------------------------------- in a process of its own
 
 
-class Printed(io.StringIO):
-    """The first lines that a file prints, and the number of all lines."""
+class Printed(io.TextIOBase):
+    """A stdout that passes the first letters on, and forgets those that follow."""
 
-    lines = 0
+    left = LETTERS
 
     def write(self, text: str) -> int:
-        """Keep the text, if it is among the first lines."""
-        if self.lines <= LINES:
-            super().write(text)
-        self.lines += text.count("\n")
+        """Print as much of the text as is left."""
+        print(text[: self.left], end="", file=sys.__stdout__)
+        self.left = max(self.left - len(text), 0)
         return len(text)
-
-    def beginning(self) -> str:
-        """Return the first lines, and the number of those that follow."""
-        lines = self.getvalue().splitlines()
-        shown = [line[:WIDTH] for line in lines[:LINES]]
-        more = max(self.lines, len(lines)) - len(shown)
-        return "\n".join([*shown, *[f"… and {more:,} more lines"] * bool(more)])
-
-
-def _late(where: str, seconds: float) -> Answer:
-    """Return the answer for a file that is still at work when its time is up."""
-    never = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
-    return Answer(False, f"{where}: {never}")
 
 
 def main(file: str, name: str, seconds: float) -> None:
@@ -194,34 +144,31 @@ def main(file: str, name: str, seconds: float) -> None:
             answer = judged(path, name)
             clock.cancel()
     except KeyboardInterrupt as late:
-        lines = _own_lines(late, path)
-        answer = _late(_place(lines) if lines else path.name, seconds)
-    print(json.dumps(answer._asdict() | {"printed": printed.beginning()}))
+        where = [path.name, *_places(late, path)][-1]
+        still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
+        answer = Answer(False, f"{where}: {still}")
+    print(json.dumps(answer), file=sys.stderr)
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, from another process."""
     check = importlib.import_module(f"demos.learn.checks.{name}")
-    seconds = seconds or getattr(check, "SECONDS", SECONDS)
-    module = ["-P", "-B", "-m", "demos.learn._running", str(path), name, str(seconds)]
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    try:
-        done = subprocess.run(
-            [sys.executable, *module],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            cwd=path.parent,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            timeout=seconds + STARTING,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return _late(path.name, seconds + STARTING)
-    if done.returncode or not done.stdout:
-        how = f"with the exit code {done.returncode} before the check had an answer"
-        return Answer(False, f"{path.name}: the process ended {how}")
-    found = json.loads(done.stdout)
-    return Answer(**found | {"warned": tuple(found["warned"])})
+    limit = str(seconds or getattr(check, "SECONDS", SECONDS))
+    done = subprocess.run(
+        [sys.executable, "-u", "-B", "-m", "demos.learn._running", str(path), name, limit],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    lines = done.stdout.rstrip().splitlines()
+    printed = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
+    if done.returncode:
+        ended = f"the process ended with {done.returncode} before the check had an answer"
+        return Answer(False, f"{path.name}: {ended}", printed=printed)
+    solved, said, kind, warned, _ = json.loads(done.stderr.splitlines()[-1])
+    return Answer(solved, said, kind, tuple(warned), printed)
 
 
 if __name__ == "__main__":

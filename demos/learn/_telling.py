@@ -30,19 +30,14 @@ class Unsolved(Exception):
         self.kind = kind
 
 
-class During(Exception):
-    """An exception of the learner's code, during the call that the check was asking for."""
-
-
 @contextmanager
 def asking(asked: str) -> Iterator[None]:
     """Name the call that was asked for, if the learner's code raises an exception in this block."""
     try:
         yield
-    except (Unsolved, During):
-        raise
     except Exception as error:
-        raise During(asked) from error
+        error.asked = asked
+        raise
 
 
 def given(answer: ModuleType, name: str) -> Any:
@@ -54,16 +49,13 @@ def given(answer: ModuleType, name: str) -> Any:
     if line:
         raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
     found = getattr(answer, name)
-    return _with_read_only(found) if isinstance(found, FunctionType) else found
+    if not isinstance(found, FunctionType):
+        return found
 
-
-def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with read-only views of the arrays that it is called with."""
-
-    @functools.wraps(function)
-    def called(*inputs: Any, **options: Any) -> Any:
+    @functools.wraps(found)
+    def called(*inputs: Any, **options: Any) -> Any:  # with views of arrays that are read-only
         views = (read_only(x) if isinstance(x, np.ndarray) else x for x in inputs)
-        return function(*views, **options)
+        return found(*views, **options)
 
     return called
 
@@ -71,14 +63,13 @@ def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
 def _empty(text: str, name: str, given_text: str) -> int:
     """Return the first line of the definition of `name` that is a `...` of ours; 0 if none is."""
     empty = {line.strip() for line in given_text.splitlines() if "..." in line}
+    lines = text.splitlines()
     for node in ast.parse(text).body:
-        names = {getattr(node, "name", "")}
-        names |= {getattr(target, "id", "") for target in getattr(node, "targets", [])}
-        if name in names:
-            lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-            found = [i for i, line in enumerate(lines) if line.strip() in empty]
-            if found:
-                return node.lineno + found[0]
+        targets = [getattr(target, "id", "") for target in getattr(node, "targets", [])]
+        if name in (getattr(node, "name", ""), *targets):
+            for n in range(node.lineno, node.end_lineno + 1):
+                if lines[n - 1].strip() in empty:
+                    return n
     return 0
 
 
@@ -93,9 +84,8 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
         for i, (mine, ours) in enumerate(zip(found, expected, strict=True)):
             same(f"result {i} of {asked}", mine, ours, rtol=rtol)
         return
-    ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
-    mine = shaped(asked, got, ours.shape)
-    mine, ours = mine.astype(float), ours.astype(float)
+    ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected, float)
+    mine = shaped(asked, got, ours.shape).astype(float)
     size = np.abs(ours[np.isfinite(ours)]).max(initial=0.0)
     wrong = ~np.isclose(mine, ours, rtol=0.0, atol=rtol * size + 1e-12, equal_nan=True)
     if not wrong.any():
@@ -105,12 +95,21 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     with np.errstate(invalid="ignore"):
         apart = np.where(wrong, np.nan_to_num(np.abs(mine - ours), nan=np.inf), -1.0)
     worst = np.unravel_index(int(apart.argmax()), ours.shape)
-    where = [int(i) for i in worst]
     raise Unsolved(
-        f"{asked} differs in {wrong.sum()} of {wrong.size} elements: element {where} is "
+        f"{asked} differs in {wrong.sum()} of {wrong.size} elements: element {place(worst)} is "
         f"{_shown(mine[worst])}; {_shown(ours[worst])} was expected",
         "value",
     )
+
+
+def place(index: Any) -> list[int]:
+    """Return an index as a learner would write it."""
+    return [int(i) for i in index]
+
+
+def numbers(x: Any, form: str = ".4g") -> str:
+    """Return the numbers of an array as text."""
+    return ", ".join(f"{number:{form}}" for number in np.ravel(x))
 
 
 def returned(asked: str, got: Any) -> None:
@@ -211,8 +210,7 @@ def right_derivatives(
     except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):
-            if asked:
-                raise During(asked) from error
+            error.asked = asked
             raise
         said.append(str(error)[0].upper() + str(error)[1:])
         raise Unsolved("\n".join(said), "derivative") from None

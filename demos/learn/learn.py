@@ -10,28 +10,30 @@ answer; three hints lead to it.
     python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
     python -m demos learn [--in FOLDER] --path   # eight of them, for a first contact
 
-`--in` is not needed in that folder, nor in a folder inside it. The exit code is 0 if everything
-that was checked is solved, and 1 if not.
+`--in` is not needed in that folder. The exit code is 0 if everything that was checked is solved,
+and 1 if not.
 """
 
 # %% Set-up
 
 import argparse
 import difflib
+import hashlib
 import importlib
-import os
+import json
 import shlex
-import sys
 import textwrap
 import time
+from pathlib import Path
 
 from demos import stop
 from demos.learn import EXERCISES, GROUPS, PATH
-from demos.learn._folder import find, make
 from demos.learn._running import run
-from demos.learn.exercises import number, solution, title
+from demos.learn.exercises import chapter, number, solution, stub, title
+from minigrad.runs.saving import write_whole
 
 POLL = 0.2  # seconds between two looks at the files
+KEPT = ".minigrad-learn.json"  # of each solved exercise a hash; how many hints were shown
 NEXT = {
     EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
     '"Your own model"), or read chapter 12, attention/fused.py: attention in blocks, backward too.',
@@ -39,12 +41,18 @@ NEXT = {
     "through attention? Chapter 11, attention/scaled_dot_product.py, says it on one page. "
     "Without --path the other sixteen exercises come next.",
 }
+README = """\
+Each file e01_….py to e24_….py is an exercise. Read its first lines, and write
+what is missing between "Your lines begin." and "Your lines end." Save, and
+run in the folder of the repository:
 
+    {command}
 
-def coloured(text, code):
-    """Colour a text, where a person reads it in a terminal that has colours."""
-    shown = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return f"\033[{code}m{text}\033[0m" if shown else text
+This checks the first exercise that is not solved. --help says what else there
+is: hints, our lines, what is solved. To begin an exercise again, rename your
+file: then `init` instead of `--in` writes it as it was given. Nothing here is
+overwritten, so change what you like.
+"""
 
 
 def say(text, indent=""):
@@ -62,24 +70,59 @@ def headed(name):
     return f"Exercise {number(name)} of {len(EXERCISES)} · {title(name)}"
 
 
-def check_of(name):
-    """Import the module with an exercise's check, chapter and hints."""
-    return importlib.import_module(f"demos.learn.checks.{name}")
+def hints_of(name):
+    """Return the three hints of an exercise."""
+    return importlib.import_module(f"demos.learn.checks.{name}").HINTS
 
 
-def meant(word):
-    """Return the exercise that a learner means by 7, e07, exp or e07_exp."""
-    plain = word.casefold().removesuffix(".py")
-    digits = plain.removeprefix("e")
-    if digits.isdecimal():
-        found = [name for name in EXERCISES if number(name) == int(digits)]
-    else:
-        found = [name for name in EXERCISES if plain in (name, name[4:])]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        stop(f"{word!r} may be {' or '.join(found)}: say its number")
-    stop(f"there is no exercise {word!r}: they are numbered 1 to {len(EXERCISES)}")
+# %% The learner's folder
+# It holds a file for each exercise, README.txt, and one hidden file with what has been solved and
+# which hints have been shown. What is there already is never overwritten.
+
+
+def init(text):
+    """Make a folder, or write what is missing in it; print the first thing to do with it."""
+    folder = Path(text).expanduser().resolve()
+    if folder.is_relative_to(Path(__file__).parents[2]):
+        stop(f"{text} is inside of the repository: choose a folder outside, which is yours alone")
+    folder.mkdir(parents=True, exist_ok=True)
+    other = next(folder.iterdir(), None)
+    if other and not (folder / KEPT).exists():
+        stop(f"{text} has other files in it, such as {other.name}: choose a new or empty folder")
+    command = f"python -m demos learn --in {shlex.quote(str(folder))}"
+    texts = {KEPT: json.dumps({"solved": {}, "hints": {}})}
+    texts |= {"README.txt": README.format(command=command)}
+    texts |= {f"{name}.py": stub(name) for name in EXERCISES}
+    missing = [name for name in texts if not (folder / name).exists()]
+    for name in missing:
+        write_whole(folder / name, texts[name])
+    shown = ", ".join(missing) if len(missing) < 9 else f"{len(missing)} files"
+    print(f"New in {folder}: {shown or 'nothing'}")
+    say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
+    print(f"    {command} --watch")
+
+
+def kept(folder):
+    """Return what is remembered: a hash of each solved exercise, the number of hints shown."""
+    return json.loads((folder / KEPT).read_text())
+
+
+def keep(folder, kind, name, what):
+    """Remember one thing more."""
+    now = kept(folder)
+    now[kind][name] = what
+    write_whole(folder / KEPT, json.dumps(now, indent=1))
+
+
+def hashed(folder, name):
+    """Return a hash of the learner's file; "" if there is none."""
+    path = folder / f"{name}.py"
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
+
+
+def solved(folder, name):
+    """Return True if the file is as it was when its check said yes."""
+    return kept(folder)["solved"].get(name) == hashed(folder, name)
 
 
 # %% One check
@@ -88,20 +131,18 @@ def meant(word):
 
 def tried(folder, name):
     """Run an exercise's check, print its answer, and return True if the exercise is solved."""
-    print(coloured(headed(name), 1))
-    print(folder.file(name), flush=True)
-    before = folder.fingerprint(name)  # if the file is saved during the check, it is another one
-    answer = run(folder.file(name), name)
+    path = folder / f"{name}.py"
+    print(f"{headed(name)}\n{path}", flush=True)
+    before = hashed(folder, name)  # if the file is saved during the check, it is another one
+    answer = run(path, name)
     if answer.printed:
         print("  It printed:")
         print(textwrap.indent(answer.printed, "  | ", lambda line: True))
     for warning in answer.warned:
         say(f"warning: {warning}", "  ")
     if answer.solved:
-        print(coloured("  Solved.\n", 32))
-        kept = folder.kept()
-        kept["solved"][name] = before
-        folder.keep(kept)
+        print("  Solved.\n")
+        keep(folder, "solved", name, before)
     else:
         print()
         say(f"{answer.kind}: {answer.said}" if answer.kind else answer.said, "  ")
@@ -109,41 +150,24 @@ def tried(folder, name):
     return answer.solved
 
 
-def next_words(folder, name, again, *, watched):
-    """Print the next step after a check that said no."""
-    left = len(check_of(name).HINTS) - folder.kept()["hints"].get(name, 0)
-    end = " and save it." if watched else ", save it, and run the same command again."
-    what = f"For a hint ({left} left)" if left else "To see our lines beside yours"
-    print(f"Next: change {name}.py{end}\n{what}:")
-    print(f"    {again} {'--hint' if left else '--solution'}")
-
-
 def go_on(folder, again, names, *, watched=False):
     """Check the exercises that are not known to be solved, in order, until one is not solved."""
     for name in names:
-        known = len(names) > 1 and folder.state(name) == "solved"
-        if not known and not tried(folder, name):
-            next_words(folder, name, again, watched=watched)
-            return False
-    if names in NEXT:
-        say(NEXT[names])
+        if (len(names) > 1 and solved(folder, name)) or tried(folder, name):
+            continue
+        left = len(hints_of(name)) - kept(folder)["hints"].get(name, 0)
+        end = " and save it." if watched else ", save it, and run the same command again."
+        what = f"For a hint ({left} left)" if left else "To see our lines beside yours"
+        print(f"Next: change {name}.py{end}\n{what}:")
+        print(f"    {again} {'--hint' if left else '--solution'}")
+        return False
+    say(NEXT.get(names, ""))
     return True
 
 
 def first(folder, names):
     """Return the first exercise that is not known to be solved, or the last one if all are."""
-    return next((name for name in names if folder.state(name) != "solved"), names[-1])
-
-
-# %% Again whenever a file is saved
-
-
-def saved(folder):
-    """Return when each file was saved; None while an editor is replacing one."""
-    try:
-        return {path.name: path.stat().st_mtime_ns for path in folder.path.glob("*.py")}
-    except FileNotFoundError:
-        return None
+    return next((name for name in names if not solved(folder, name)), names[-1])
 
 
 def watch(folder, again, names):
@@ -151,8 +175,8 @@ def watch(folder, again, names):
     seen = None
     try:
         while True:
-            now = saved(folder)
-            if now is not None and now != seen:
+            now = {name: hashed(folder, name) for name in EXERCISES}
+            if now != seen:
                 seen = now
                 if go_on(folder, again, names, watched=True):
                     return
@@ -167,13 +191,10 @@ def watch(folder, again, names):
 
 def hint(folder, name, again):
     """Print the next of an exercise's hints; after the last one, all of them."""
-    hints = check_of(name).HINTS
-    kept = folder.kept()
-    shown = kept["hints"].get(name, 0)
+    hints, shown = hints_of(name), kept(folder)["hints"].get(name, 0)
     new = [shown] if shown < len(hints) else range(len(hints))
-    kept["hints"][name] = new[-1] + 1
-    folder.keep(kept)
-    print(coloured(headed(name), 1))
+    keep(folder, "hints", name, new[-1] + 1)
+    print(headed(name))
     for i in new:
         say(f"hint {i + 1} of {len(hints)}: {hints[i]}", "  ")
     if new[-1] + 1 == len(hints):
@@ -182,35 +203,25 @@ def hint(folder, name, again):
 
 def compare(folder, name):
     """Print the changes that lead from the learner's lines to ours."""
-    print(coloured(headed(name), 1))
-    ours = solution(name).splitlines()
-    path = folder.file(name)
-    yours = path.read_text(encoding="utf-8-sig", errors="replace") if path.exists() else ""
-    changes = list(difflib.unified_diff(yours.splitlines(), ours, n=3, lineterm=""))[2:]
-    if not changes:
-        print("  Your file is the same as ours.")
-        return
-    print("  - yours    + ours\n")
+    print(headed(name))
+    path = folder / f"{name}.py"
+    yours = path.read_text("utf-8-sig", "replace").splitlines() if path.exists() else []
+    changes = list(difflib.unified_diff(yours, solution(name).splitlines(), n=3, lineterm=""))[2:]
+    print("  - yours    + ours\n" if changes else "  Your file is the same as ours.")
     for line in changes:
-        mark = line[0]
-        shown = "  ⋯" if mark == "@" else f"{mark} {line[1:]}".rstrip()
-        print(coloured(shown, {"-": 31, "+": 32}.get(mark, 0)))
+        print("  ⋯" if line[0] == "@" else f"{line[0]} {line[1:]}".rstrip())
 
 
 def progress(folder):
     """Print every exercise, with a mark if it is solved."""
-    marks = {"solved": "x", "changed": "~", "": " "}
-    states = {name: folder.state(name) for name in EXERCISES}
+    done = [name for name in EXERCISES if solved(folder, name)]
     for group, names in GROUPS.items():
         print(group)
         for name in names:
-            mark, star = marks[states[name]], "*" if name in PATH else " "
-            print(f"  [{mark}] {number(name):>2}{star} {check_of(name).CHAPTER:5} {title(name)}")
-    done = list(states.values()).count("solved")
-    print(f"\n{done} of {len(states)} solved, in {folder.path} (second number: the chapter)")
+            mark, star = "x" if name in done else " ", "*" if name in PATH else " "
+            print(f"  [{mark}] {number(name):>2}{star} {chapter(name):5} {title(name)}")
+    print(f"\n{len(done)} of {len(EXERCISES)} solved, in {folder} (second number: the chapter)")
     print(f"* is on the path for a first contact: {', '.join(str(number(n)) for n in PATH)}")
-    if "changed" in states.values():
-        print("~ has changed since it was solved, and will be checked again")
 
 
 # %% The command
@@ -218,14 +229,13 @@ def progress(folder):
 
 def main():
     """Do what the options say."""
-    parser = argparse.ArgumentParser(
-        prog="python -m demos learn", description=(__doc__ or "").splitlines()[0]
-    )
+    title_line, *_ = __doc__.splitlines()
+    parser = argparse.ArgumentParser(prog="python -m demos learn", description=title_line)
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="init FOLDER | EXERCISE",
-        help="make a folder; or a number or a name, for this exercise alone",
+        metavar="init FOLDER | NUMBER",
+        help="make a folder; or a number, for this exercise alone",
     )
     parser.add_argument("--in", dest="folder", metavar="FOLDER", help="your folder (the current)")
     parser.add_argument("--path", action="store_true", help="eight exercises, for a first contact")
@@ -234,31 +244,25 @@ def main():
     what.add_argument("--hint", action="store_true", help="the next of three hints")
     what.add_argument("--solution", action="store_true", help="our lines beside yours")
     what.add_argument("--list", action="store_true", help="what is solved")
-    what.add_argument("--reset", action="store_true", help="as given; your file is kept")
     chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
     again = "python -m demos learn"
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
             stop(f"init takes one folder: {again} init FOLDER")
-        begin(chosen.words[1], again)
+        init(chosen.words[1])
         return True
-    if len(chosen.words) > 1:
-        stop(f"one exercise at a time: got {' '.join(chosen.words)}")
-    if chosen.reset and not chosen.words:
-        stop("say which exercise, such as --reset 7")
-    folder = find(chosen.folder)
-    if chosen.folder is not None:
-        again += f" --in {shlex.quote(chosen.folder)}"
+    folder = Path(chosen.folder or ".").expanduser().resolve()
+    if not (folder / KEPT).exists():
+        stop(f"{folder} is not a folder of exercises: `{again} init FOLDER` makes one")
+    again += f" --in {shlex.quote(chosen.folder)}" if chosen.folder else ""
     names = PATH if chosen.path else EXERCISES
     again += " --path" if chosen.path else ""
     if chosen.words:
-        names = (meant(chosen.words[0]),)
-        again += f" {number(names[0])}"
-    if chosen.reset:
-        kept = folder.reset(names[0])
-        where = f"; your file is now {kept.name}" if kept else ""
-        print(f"{names[0]}.py is as it was given{where}")
-    elif chosen.list:
+        names = tuple(name for name in EXERCISES if chosen.words == [str(number(name))])
+        if not names:
+            stop(f"there is no exercise {' '.join(chosen.words)}: they are numbered 1 to 24")
+        again += f" {chosen.words[0]}"
+    if chosen.list:
         progress(folder)
     elif chosen.hint:
         hint(folder, first(folder, names), again)
@@ -269,17 +273,6 @@ def main():
     else:
         return go_on(folder, again, names)
     return True
-
-
-def begin(text, again):
-    """Make a folder, and print the first thing to do with it."""
-    folder, written = make(text)
-    if not written:
-        print(f"All exercises are in {folder.path} already; nothing was changed.")
-    else:
-        print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
-    say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
-    print(f"    {again} --in {shlex.quote(str(folder.path))} --watch")
 
 
 if __name__ == "__main__" and not main():

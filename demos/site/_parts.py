@@ -28,8 +28,8 @@ def printed(text: str) -> str:
 def set_text(text: str) -> str:
     """Return a text with its formulas; escaped as it is, if they cannot be set."""
     try:
-        parts = re.split(r"(--\w+)", text)  # (an option is not a formula)
-        return "".join(x if x.startswith("--") else formula(x) for x in parts)
+        parts = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
+        return "".join(x if x[:2] in ("--", "__") else formula(x) for x in parts)
     except ValueError:
         return escape(text, quote=False)
 
@@ -80,4 +80,5 @@ def _cells(head: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[
     """Return a table's texts, its head first, and which of its columns have numbers alone."""
     texts = [list(head), *([str(cell) for cell in cells] for cells in rows)]
     below = zip(*texts[1:], strict=True) if rows else [()] * len(head)
-    return texts, [bool(x) and all(NUMBER.fullmatch(printed(y)) for y in x) for x in below]
+    is_number = lambda cell: not cell or NUMBER.fullmatch(printed(cell))
+    return texts, [any(x) and all(map(is_number, x)) for x in below]

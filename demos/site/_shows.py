@@ -20,9 +20,10 @@ from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
 from demos.learn._running import judged
 from demos.learn.exercises import FOLDER, number, stub, title
-from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
+from demos.museum.exhibits import NAMES, Exhibit, exhibit
 from demos.site._chapters import Book, notebook
-from demos.site._source import Source, cells, coloured, resolve
+from demos.site._exhibits import html as exhibited
+from demos.site._source import Source, cells, resolve
 from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
 from minigrad.functional import vocabulary
 
@@ -46,12 +47,6 @@ def _page(
 def _tile(address: str, above: str, title: str, text: str) -> str:
     link = f'<p class="kicker">{above}</p><h3><a href="{address}">{title}</a></h3>'
     return f'<div class="tile">{link}<p>{text}</p></div>'
-
-
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"<tr>{''.join(f'<td>{x}</td>' for x in row)}</tr>" for row in rows]
-    lines.insert(0, f"<tr>{''.join(f'<th>{x}</th>' for x in names)}</tr>")
-    return f'<div class="wide" tabindex="0"><table class="data">{"".join(lines)}</table></div>'
 
 
 def _list(items: Iterable[str]) -> str:
@@ -150,65 +145,15 @@ def _seen(each: Exhibit) -> str:
     return inline(inspect.getdoc(each.module.symptom) or "")
 
 
-def marked(each: Exhibit) -> list[tuple[str, str]]:
-    """Return an exhibit's lines as HTML: - marks what is wrong, and + what repairs it."""
-    broken, repaired = source(each.module.broken), source(each.module.repaired)
-    ours, theirs = (iter(coloured("\n".join(lines), {})) for lines in (broken, repaired))
-    found = []
-    for mark in (f"{line}    "[3] for line in difference(broken, repaired)):
-        new = "" if mark == "-" else next(theirs)
-        found.append((mark, new if mark == "+" else next(ours)))
-    return found
-
-
-def puzzle(each: Exhibit) -> str:
-    """Return an exhibit's function, each line a button. Beside a missing line, both are right."""
-    lines, buttons = marked(each), []
-    marks = "".join(mark for mark, _ in lines)
-    for i, (mark, line) in enumerate(lines):
-        lacks = "-" not in marks and "+" in marks[max(i - 1, 0) : i + 2]
-        yes = f"Yes{', here a line is missing' * lacks}: {each.title}."
-        told = (
-            f'data-said="{escape(yes)}" data-right'
-            if lacks or mark == "-"
-            else 'data-said="No, not this line."'
-        )
-        if mark != "+" and line:
-            buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
-    ask = "Click the line that is wrong." if "-" in marks else "Click where a line is missing."
-    return f'<div class="exhibit">{"".join(buttons)}</div><p class="said" role="status">{ask}</p>'
-
-
 def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
-    module, page = each.module, names[each.number][0]
-    file = Source(module.__name__, "", inspect.getsource(module))
+    address, name = names[each.number]
+    file = Source(each.module.__name__, "", inspect.getsource(each.module))
     check = file.defined["check"]
     text = range(check.body[0].lineno, check.body[0].end_lineno + 1)
     code = book.code(file, check.lineno, check.end_lineno, text)
-    both = [each.symptoms(f) for f in (module.broken, module.repaired)]
-    rows = [[inline(x), *(f"<pre>{escape(shown(y[x]))}</pre>" for y in both)] for x in both[0]]
-    caught = [("broken", each.caught(module.broken)), ("repaired", each.caught(module.repaired))]
-    caught += [("in minigrad", each.refused())] * bool(each.refused())
-    verdicts = [
-        (x, re.sub("`(.+?)`", r"<code>\1</code>", escape(y or "passes"))) for x, y in caught
-    ]
-    kinds = {"-": "taken", "+": "given", " ": ""}
-    lines = [f'<div class="{kinds[mark]}">{mark} {line}</div>' for mark, line in marked(each)]
-    body = fill(
-        "exhibit",
-        seen=_table(["measured", "what it does"], [row[:2] for row in rows]),
-        puzzle=puzzle(each),
-        title=sentence(each.title),
-        story=book.prose(each.story),
-        lines="".join(lines),
-        both=_table(["measured", "broken", "repaired"], rows),
-        says=book.prose(inspect.getdoc(module.check) or ""),
-        code=code,
-        verdicts=_table(["version", "what is said of it"], verdicts),
-        repair=book.prose(module.REPAIR),
-    )
-    book.index.append((each.title, f"museum, exhibit {each.number}", page))
-    return _page("Museum", names, each.number, names[each.number][1], _seen(each), body)
+    body = exhibited(each, book.prose, code, "mistake", "h2")
+    book.index.append((each.title, f"museum, exhibit {each.number}", address))
+    return _page("Museum", names, each.number, name, _seen(each), body)
 
 
 # ---------------------------------------------------------------- demos

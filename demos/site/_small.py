@@ -18,6 +18,14 @@ from PIL import Image
 
 from demos.learn import EXERCISES, PATH
 from demos.museum.exhibits import exhibit
+from demos.texts.sources import (
+    counted,
+    love_transformers,
+    love_you,
+    mammal_and_reptile,
+    sky_is_blue,
+    your_journey,
+)
 from minigrad.runs.saving import write_whole
 
 DEMOS = Path(__file__).parents[1]
@@ -153,11 +161,11 @@ def main(out: Path) -> None:
     for f, letter in ((room.module.broken, "c"), (room.module.repaired, "f")):
         felt = next(iter(room.symptoms(f).values())).ravel()
         found["museum"].append(grid([(letter, 1) if x else ("i", 0.1) for x in felt]))
-    page = (out / "texts" / "index.html").read_text(encoding="utf-8")
-    texts = re.findall(r"<tr><td>\w+</td><td>(\d+)</td><td>(\d+)</td>", page)
-    found["texts"] = [bars([[float(b), float(a) - float(b)] for a, b in texts])]
+    same = [counted(text) for text in (love_transformers, love_you, sky_is_blue, your_journey)]
+    same.append(counted(mammal_and_reptile))
+    found["texts"] = [bars([[float(b), float(a - b)] for b, a in same])]
     measured = (DEMOS / "speed" / "measured.md").read_text(encoding="utf-8")
-    ratios = re.findall(r"\| default \|[^|]*\|[^|]*\| ([\d.]+) \|", measured)
+    ratios = re.findall(r"(?m)^\|[^|]*\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) →", measured)
     found["benchmark"] = [bars([[float(x), 0] for x in ratios], line=1)]
     for name, panels in found.items():
         write_whole(DEMOS / "pictures" / "small" / f"{name}.svg", written(panels).encode())

@@ -1,5 +1,5 @@
 "use strict";
-// Every page of the site: folds that open by themselves, copying, Find, and an exhibit's lines.
+// Every page of the site: folds that open by themselves, copying, and Find.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -49,16 +49,6 @@ for (const block of all(".code")) {
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
   block.before(make("div", { className: "holder" }, button));
-}
-
-// ---- An exhibit: which line is wrong?
-
-for (const line of all(".exhibit button")) {
-  line.addEventListener("click", () => {
-    all("button", line.parentElement).forEach((other) => other.classList.remove("good", "bad"));
-    line.classList.add("right" in line.dataset ? "good" : "bad");
-    line.parentElement.nextElementSibling.textContent = line.dataset.said;
-  });
 }
 
 // ---- Find: names, chapters, terms. The index is a script, since a page from a file may not fetch.

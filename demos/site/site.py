@@ -32,6 +32,7 @@ from demos.site import _shows
 from demos.site._chapters import Book
 from demos.site._checking import failures, version, wrong_links
 from demos.site._contents import ROOT, book
+from demos.site._exhibits import puzzle
 from demos.site._explore import explore, write_explorables
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
@@ -79,8 +80,7 @@ for name in files() if chosen.all else ():
 
 # %% Pages
 
-puzzle = _shows.puzzle(exhibit("wrong_axis"))
-pages = [landing(contents, puzzle), contents.page(), _shows.words(contents)]
+pages = [landing(contents, puzzle(exhibit("wrong_axis"))), contents.page(), _shows.words(contents)]
 pages += [contents.chapter(each) for each in contents.chapters.values()]
 pages += [contents.tool(each) for each in contents.tools]
 pages += [*explore(contents, chosen.out), *_shows.exercises(contents), *_shows.museum(contents)]
@@ -106,7 +106,7 @@ if base:
 (chosen.out / "notebooks").mkdir(exist_ok=True)
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
-for name in ("site.css", "site.js", "softmax.js"):
+for name in ("site.css", "site.js", "exhibit.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)
 shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
 write_explorables(chosen.out)

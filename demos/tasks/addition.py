@@ -12,24 +12,19 @@ tell units from hundreds.
 
 import numpy as np
 
-from attention.blocks import Block, FeedForward
-from attention.figures import save_figure
-from attention.generation import generate
+from attention import GPT, LearnedPositions, causal_mask, generate
 from attention.maps import plot_heads
-from attention.masks import causal_mask
-from attention.models import GPT
-from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions
+from attention.transformer import Stack
 from demos import options
-from demos._losses import described, plot_training
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._losses import compare
+from demos._training import Run
+from demos.publish import publish
 from minigrad import cross_entropy
-from minigrad.nn import Embedding, LayerNorm, Linear
+from minigrad.nn import Embedding, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("addition", __doc__.splitlines()[0], steps=1000, quick=10)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 PLUS, EQUALS, BATCH = 10, 11, 32
 PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
 D_MODEL, HEADS, BLOCKS = 64, 4, 2
@@ -56,20 +51,13 @@ def sums(rng, n, *, held_out):
 
 def decoder(positions, rng):
     """Return a model: (B, T) tokens → (B, T, 12) scores of the next one."""
-    blocks = [
-        Block(
-            MultiHeadAttention(D_MODEL, HEADS, bias=True, rng=rng),
-            FeedForward(D_MODEL, 2 * D_MODEL, rng=rng),
-            norm_first=True,
-        )
-        for _ in range(BLOCKS)
-    ]
+    body = Stack(BLOCKS, D_MODEL, HEADS, 2 * D_MODEL, norm_first=True, rng=rng)
     tokens = Embedding(12, D_MODEL, std=0.5, rng=rng)
     places = LearnedPositions(LENGTH, D_MODEL, rng=rng) if positions else None
-    if places is not None:
+    if positions:
         places.weight.data = 0.5 * rng.standard_normal((LENGTH, D_MODEL))
     head = Linear(D_MODEL, 12, rng=rng)
-    return GPT(tokens, blocks, LayerNorm(D_MODEL), positions=places, head=head)
+    return GPT(tokens, body.blocks, body.final_norm, positions=places, head=head)
 
 
 # %% The training, whole
@@ -93,26 +81,13 @@ def train(positions, what):
         optimizer.step()
         right = (logits.argmax(-1) == targets)[:, PROMPT - 1 :]
         run.show(loss=loss.item(), accuracy=np.mean(right))
-    questions = sums(np.random.default_rng(chosen.seed + 1), 1000, held_out=True)
-    written = generate(model, questions[:, :PROMPT], 4, temperature=0.0)
-    return model, run, np.all(written == questions, axis=1)  # (1000,)
+    written = generate(model, asked[:, :PROMPT], 4, temperature=0.0)
+    return model, run, np.all(written == asked, axis=1)  # (1000,)
 
-
-model, run, exact = train(True, "with positions")
-_, without, exact_without = train(False, "without positions")
-
-# %% What came of it
 
 asked = sums(np.random.default_rng(chosen.seed + 1), 1000, held_out=True)
-a, b = (asked[:, [i, i + 1, i + 2]] @ [100, 10, 1] for i in (0, 4))
-carries = np.array(
-    [a % 10**i + b % 10**i >= 10**i for i in (1, 2, 3)]
-)  # from units, tens, hundreds
-print("\nExact held-out sums, of 1,000")
-marks.at_least("with positions", float(exact.mean()), 0.98)
-marks.at_least("sums that carry three times", float(exact[carries.all(axis=0)].mean()), 0.95)
-marks.at_most("ablation, without positions", float(exact_without.mean()), 0.05)
-marks.trained("ablation", without.losses)
+model, run, exact = train(True, "with positions")
+_, without, exact_without = train(False, "without positions")
 
 # %% One sum, and where the heads look while writing it
 # Each row is a token that was read, and predicts the next token. The digits of the sum are in the
@@ -122,49 +97,38 @@ tokens = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
 written = generate(model, tokens[:, :PROMPT], 4, temperature=0.0)
 names = ["+" if t == PLUS else "=" if t == EQUALS else str(t) for t in written[0]]
 total = "".join(names[: PROMPT - 1 : -1]).lstrip("0")
-print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])}: {total}")
-read, names = written[:, :-1], names[:-1]
-maps, mask = [weights[0] for weights in model.maps(read)], causal_mask(read.shape[1])
-titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
-drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
-save_figure(drawn, chosen.out / "weights")
-runs = {
-    "with positions": (run, float(exact.mean())),
-    "without positions": (without, float(exact_without.mean())),
-}
-plot_training(
-    chosen.out / "loss",
-    "Without positions the model cannot tell units from hundreds",
-    runs,
-    choices=10,
-    mark=0.98,
-    counted="digits",
-    scored="sums, held out",
-)
-print(f"\nPictures: {chosen.out}/weights.png, loss.png")
-
-# %% The page
-
+maps = np.concatenate([weights[0] for weights in model.maps(written[:, :-1])])  # (8, 11, 11)
 same_column = [  # of the head that looks there most: the two digits of units, tens and hundreds
-    np.max([m[..., PROMPT - 1 + i, [2 - i, 6 - i]].sum(axis=-1) for m in maps]) for i in range(3)
+    f"{maps[:, PROMPT - 1 + i, [2 - i, 6 - i]].sum(axis=-1).max():.0%}" for i in range(3)
 ]
-page = Page(
-    "Add numbers",
-    claim="A small GPT learns to add numbers of three digits, and to carry. Without positions it "
-    "cannot tell units from hundreds.",
+weights = page.figure(
+    plot_heads(
+        maps,
+        names[:-1],
+        names[:-1],
+        titles=[f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)],
+        mask=causal_mask(LENGTH - 1),
+    ),
+    "weights",
+    alt="The weights of eight heads. Of the head that looks there most, the weight on the two "
+    f"digits of units, tens and hundreds is {', '.join(same_column)}.",
+    caption=f"After {''.join(names[:PROMPT])} the model writes, from the right, "
+    f"{' '.join(names[PROMPT:])}, which is {total}",
 )
-page.say(
-    f"The model reads {''.join(names[:PROMPT])} and writes the sum digit by digit, from the right. "
-    f"Here it writes {' '.join(str(t) for t in written[0, PROMPT:])}, which is {total}. One sum in "
-    "a hundred is never trained on.",
-)
+page.finding(f"The model writes {exact.mean():.1%} of 1,000 held-out sums exactly.", weights)
 page.ask(
     "Why is it easier to write the sum from the right than from the left?",
     "From the right each digit needs two digits and a carry, which is 0 or 1 and follows from what "
     "is known. From the left the first digit can depend on all six: 499+500 and 499+501 differ in "
     "all digits of their sums.",
 )
-page.section("What it reaches, with positions and without")
+
+# %% What it reaches, with positions and without
+
+a, b = (asked[:, [i, i + 1, i + 2]] @ [100, 10, 1] for i in (0, 4))
+carries = np.array(
+    [a % 10**i + b % 10**i >= 10**i for i in (1, 2, 3)]
+)  # from units, tens, hundreds
 page.table(
     ["Carries in the sum", "sums", "with positions", "without"],
     [
@@ -174,31 +138,25 @@ page.table(
     ],
     caption="Exact held-out sums, by the number of carries",
 )
-page.figure(
-    chosen.out / "loss.svg",
-    alt=described(runs, "held-out sums"),
-    caption="The loss, and the share of digits that are right, at each step",
+compare(
+    page,
+    "Without positions the model cannot tell units from hundreds",
+    (run, float(exact.mean())),
+    (without, float(exact_without.mean())),
+    choices=10,
+    at_least=0.98,
+    at_most=0.05,
+    counted="digits",
+    scored="held-out sums",
 )
-marks.table(page, "Scores after the training, on 1,000 sums that were held out")
-page.section("Where the heads look while they write one sum")
-page.figure(
-    chosen.out / "weights.svg",
-    alt="The weights of eight heads. Of the head that looks there most, the weight on the two "
-    "digits of the column is "
-    + ", ".join(
-        f"{share:.0%} for the {name}"
-        for name, share in zip(("units", "tens", "hundreds"), same_column, strict=True)
-    )
-    + ".",
-    caption="A row is a token that was read, and predicts the next token.",
-)
-page.conclude(
-    "Written from the right, each digit of a sum needs two digits and a carry. The heads find the "
-    "two digits by their positions.",
-    try_it(chosen.file),
-)
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+thrice = float(exact[carries.all(axis=0)].mean())
+page.marks.at_least("sums that carry three times", thrice, 0.95)
+
+# %% What to conclude
+# Written from the right, each digit of a sum needs two digits and a carry. The heads find the two
+# digits by their positions.
+
+page.end()
 
 # %% Try it
 # - Write the sum from the left (`for i in (3, 2, 1, 0)` in `sums`): which marks are still reached?

@@ -1,14 +1,13 @@
 """A language model of characters: a small GPT on Python's own documentation, against counting.
 
 Claim. A model knows a text well if it needs few bits for each character of a part that it never
-saw. Counting what followed the last n characters needs about 2.6 bits at n = 2 and 2.0 at n = 4.
-n = 5 is worse again, because too many of its contexts were seen too seldom. A small GPT looks back
-up to 64 characters and weighs what it finds there. It passes n = 2 within half a minute and comes
-close to n = 3, which it passes with twice as many steps. If the same model is shown one character
-at a time, the same number of steps brings it to what counting with n = 1 reaches, and no further.
-Asked for the blank in "The sky is ___", the model needs more bits for each character of "blue" than
-for words that do not fit, since its text never speaks of a sky. A training step that recomputes
-each block (chapter 2.4) needs 60 % of the memory, and its gradients are the same.
+saw. A small GPT looks back up to 64 characters and weighs what it finds there. It passes counting
+what followed the last two characters within half a minute and comes close to n = 3, which it passes
+with twice as many steps. If the same model is shown one character at a time, the same number of
+steps brings it to what counting with n = 1 reaches, and no further. Asked for the blank in "The sky
+is ___", the model needs more bits for each character of "blue" than for words that do not fit,
+since its text never speaks of a sky. A training step that recomputes each block (chapter 2.4) needs
+60 % of the memory, and its gradients are the same.
 
     python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 42 s
 """
@@ -18,40 +17,30 @@ each block (chapter 2.4) needs 60 % of the memory, and its gradients are the sam
 import re
 import time
 import tracemalloc
+from html import escape
 
 import numpy as np
 
-from attention import attention
-from attention.figures import ABLATION, MODEL, name_ends, new_figure, save_figure
-from attention.generation import generate
+from attention import attention, causal_mask, generate, llama
+from attention.figures import ABLATION, MODEL, name_ends, new_figure
 from attention.maps import plot_heads
-from attention.masks import causal_mask
-from attention.models import llama
+from demos import _counting as counting
 from demos import options
-from demos._counting import (
-    BEGINNING,
-    FILLERS,
-    UNFITTING,
-    bits_of,
-    chances,
-    documentation,
-    followers,
-)
 from demos._losses import centred, draw_levels, draw_line
-from demos._page import Html, Page, link, try_it
-from demos._training import Marks, Run
+from demos._training import Run
+from demos.publish import publish
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
 
 # %% The text: what `help("while")` and its like show in every Python
 # Each paragraph is taken once: one in both parts would not be "never seen". (Phrases still repeat.
 # Counting and the model both profit from that.) The last tenth is held out.
 
-text = documentation()
+text = counting.documentation()
 letters = sorted(set(text))
 text = text[:40_000] if chosen.quick else text  # counting all of it takes seconds
 cut = len(text) * 9 // 10
@@ -59,23 +48,22 @@ train_text, held_out_text = text[:cut], text[cut:]
 # Counting and the model predict the same held-out characters, which fill whole half windows.
 FIRST = T // 2 + 1
 LAST = FIRST - 1 + (len(held_out_text) - FIRST) // (T // 2) * (T // 2)
-print(f"{len(text):,} characters, {len(letters)} different ones; held out {len(held_out_text):,}")
+page.say(
+    f"It has {len(text):,} characters, {len(letters)} different ones; {len(held_out_text):,} are "
+    "held out. Bits for each of these characters are 0 for a model that is always certain and "
+    f"right, and {np.log2(len(letters)):.1f} for one that knows nothing."
+)
 
 # %% Counting
-# Order n looks at the n characters before. It counts what followed them in the training text, and
+# Order n looks at the last n characters. It counts what followed them in the training text, and
 # where the counts are small the next lower order gets more weight (`chances` says how).
 
-following, predicted = followers(train_text, 5), range(FIRST, LAST + 1)
+following = counting.followers(train_text, 5)
+predicted = [(held_out_text[i - 5 : i], held_out_text[i]) for i in range(FIRST, LAST + 1)]
 by_counting = -np.mean(
-    [
-        np.log2(chances(following, held_out_text[i - 5 : i], held_out_text[i], len(letters)))
-        for i in predicted
-    ],
-    axis=0,
+    [np.log2(counting.chances(following, *each, len(letters))) for each in predicted], axis=0
 )
-print("\nBits per character, by counting what followed the last n characters")
-for n, bits in enumerate(by_counting):
-    print(f"   n = {n}   {bits:.3f}")
+best = int(by_counting.argmin())
 
 # %% The model, and what it is asked
 # The model is a GPT with Llama's parts: RMSNorm, rotary positions, gated silu. It predicts each
@@ -83,9 +71,8 @@ for n, bits in enumerate(by_counting):
 # and only their second halves count.
 
 number = {letter: i for i, letter in enumerate(letters)}
-train_ids, held_out_ids = (
-    np.array([number[c] for c in part]) for part in (train_text, held_out_text)
-)
+to_ids = lambda text: np.array([number[c] for c in text])
+train_ids, held_out_ids = to_ids(train_text), to_ids(held_out_text)
 
 
 def held_out_bits(model, length):
@@ -106,7 +93,7 @@ def written(model):
     The model writes T / 2 characters after T / 2 known ones: it never saw a position beyond T.
     """
     rng = np.random.default_rng(chosen.seed + 1)
-    ids = np.array([[number[c] for c in "The "]])
+    ids = to_ids("The ")[None]
     while ids.shape[1] < (100 if chosen.quick else 300):
         known = ids[:, -T // 2 :]
         longer = generate(model, known, T // 2, temperature=0.8, rng=rng)
@@ -145,64 +132,119 @@ model, before, run = train(T, f"{T} characters")
 _, _, run_of_one = train(1, "one character")
 bits, bits_of_one = run.history["held_out"][-1], run_of_one.history["held_out"][-1]
 
-# %% What came of it
+# %% Bits for each character
 
-print(f"\nBits per character on held-out text, after {chosen.steps} steps")
-marks.at_most(f"GPT, {T} characters, below counting with n = 2", bits, by_counting[2], ".3f")
-marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
-marks.at_most("  its distance from counting, n = 1", abs(bits_of_one - by_counting[1]), 0.05, ".3f")
+figure, ends = new_figure(6.8, 4.6), []
+axes = figure.subplots()
+for name, one, colour, style in (
+    (f"shown {T} characters", run, MODEL, "-"),
+    ("shown one character", run_of_one, ABLATION, "--"),
+):
+    draw_line(axes, np.array(one.losses) / np.log(2), colour, centred, style)
+    axes.plot(one.history["at"], one.history["held_out"], "D", color=colour)
+    ends.append((one.history["held_out"][-1], name, colour))
+levels = {f"counting, n = {n}": by_counting[n] for n in sorted({0, 1, 2, best})}
+axes.set_ylim(1.5, 5.5)
+name_ends(axes, ends + draw_levels(axes, levels))
+axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
+axes.set_title("Shown one character, a GPT learns what counting with n = 1 knows", fontsize=11)
+drawn = page.figure(
+    figure,
+    "bits",
+    alt=f"Bits for each character at each step. Shown {T} characters, the GPT ends at {bits:.2f} "
+    f"on held-out text; shown one character, at {bits_of_one:.2f}. Counting with n = 2 needs "
+    f"{by_counting[2]:.2f}.",
+    caption="Lines are the training text, diamonds the held-out text, dotted lines counting",
+)
+page.finding(
+    f"After {chosen.steps} steps the GPT needs {bits:.3f} bits for a held-out character, and "
+    f"{bits_of_one:.3f} if it is shown one character at a time. Counting with n = 1 needs "
+    f"{by_counting[1]:.3f}.",
+    drawn,
+)
+ahead = [f"n = {n}" for n, needs in enumerate(by_counting) if needs < bits]
+page.ask(
+    "Counting with n = 1 knows the last character, with n = 2 the last two, and so on up to n = 5. "
+    "How far does it pay to go?",
+    f"Counting is best at n = {best}, with {by_counting[best]:.2f} bits. At n = 5 too many "
+    f"contexts were seen too seldom ({by_counting[5]:.2f} bits). Counting is better than the GPT "
+    f"at {', '.join(ahead) or 'no n'}.",
+    guesses=("n = 2", "n = 4", "n = 5"),
+)
+reached = list(zip(run.history["at"], run.history["held_out"], strict=True))
+passed = [next((step for step, x in reached if x < needs), "not") for needs in by_counting]
+page.table(
+    ["Predicted by", "bits per character", "passed by the GPT at step"],
+    [
+        *([f"n = {n}", f"{by_counting[n]:.3f}", passed[n]] for n in range(6)),
+        [f"GPT, {T}", f"{bits:.3f}", ""],
+        ["GPT, one", f"{bits_of_one:.3f}", ""],
+    ],
+    caption="Held-out text, by counting what followed n characters, and by the GPT, shown "
+    f"{T} characters or one. It reads that text every 100 steps; more `--steps` pass more",
+)
+page.marks.at_most(f"GPT, {T} characters, below counting, n = 2", bits, by_counting[2], ".3f")
+page.marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
+distance = abs(bits_of_one - by_counting[1])
+page.marks.at_most("its distance from counting, n = 1", distance, 0.05, ".3f")
 for block in model.blocks:  # the same weights, by chapter 11's steps from here on
     block.attention.attend = attention
-by_steps = held_out_bits(model, T)
-marks.at_most("fused attention, its distance in bits", abs(by_steps - bits), 1e-4, ".0e")
-best = int(by_counting.argmin())
-for n in sorted({2, best}):
-    passed = [
-        step
-        for step, reached in zip(run.history["at"], run.history["held_out"], strict=True)
-        if reached < by_counting[n]
-    ]
-    when = f"passed by step {passed[0]}" if passed else "not passed: give it more --steps"
-    print(f"   counting with n = {n}, {by_counting[n]:.3f} bits: {when}")
+distance = abs(held_out_bits(model, T) - bits)
+page.marks.at_most("fused attention, its distance in bits", distance, 1e-4, ".0e")
 
-after = written(model)
-print(f"\nBefore:\n{before}\n\nAfter:\n{after}")
+# %% What it writes
+# Both texts continue "The ", drawn at temperature 0.8.
 
-# %% The blank in "The sky is ___", with which source text 002 opens (`python -m demos sky_is_blue`)
-# A word is scored with the space after it: without it, "round" would be the beginning of "rounding"
-# too.
+for when, shown in (("Before the training", before), ("After the training", written(model))):
+    with page.folded(when):
+        page.html(f'<pre style="white-space: pre-wrap">{escape(shown)}</pre>')
+
+# %% The blank in “The sky is ___”
+# A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
+# that “hesitating”, “destroyed” and “skipping” do not fit. A word is scored with the space after
+# it: without it, “round” would be the beginning of “rounding” too.
 
 
 def expected_after(read):
     """Return log₂ p of all characters, after each character of `read`.   → (len, letters)"""
     with no_grad():
-        return log_softmax(model(np.array([[number[c] for c in read]]))).data[0] / np.log(2)
+        return log_softmax(model(to_ids(read)[None])).data[0] / np.log(2)
 
 
 def bits_by_model(word):
-    """Return the mean of -log₂ p over the characters of the word after BEGINNING."""
-    expected = expected_after(BEGINNING + word)[len(BEGINNING) - 1 : -1]  # (len(word), letters)
-    return -np.mean([of_all[number[c]] for of_all, c in zip(expected, word, strict=True)])
+    """Return the mean of -log₂ p over the characters of the word after “The sky is ”."""
+    expected = expected_after(counting.BEGINNING + word)[len(counting.BEGINNING) - 1 : -1]
+    return -expected[np.arange(len(word)), to_ids(word)].mean()
 
 
-next_one = 2 ** expected_after(BEGINNING)[-1]  # (letters,)
+next_one = 2 ** expected_after(counting.BEGINNING)[-1]  # (letters,)
 likely = ", ".join(f"{letters[i]!r} {next_one[i]:.0%}" for i in np.argsort(-next_one)[:5])
-start = np.array([[number[c] for c in BEGINNING]])
-greedy = "".join(letters[i] for i in generate(model, start, 40, temperature=0)[0])
-blank = {
-    word: (
-        *bits_of(f"{word} ", following, BEGINNING, len(letters))[[1, best]],
-        bits_by_model(f"{word} "),
-    )
-    for word in FILLERS
-}
-print(f"\nAfter {BEGINNING!r} the model expects {likely}. Its likeliest text:\n   {greedy!r}")
-print(f"\n   bits per character{'n = 1':>9}{f'n = {best}':>9}{'GPT':>9}")
-for word, needs in blank.items():
-    print(f"   {word:18}" + "".join(f"{each:9.2f}" for each in needs))
-most = max(blank[word][-1] for word in UNFITTING)
-what = "bits of 'blue', beyond those of any word that does not fit"
-marks.at_least(what, blank["blue"][-1] - most, 0, ".2f")
+greedy = generate(model, to_ids(counting.BEGINNING)[None], 40, temperature=0)[0]
+page.say(
+    f"The GPT's probabilities of the next character are: {likely}. If the likeliest character is "
+    f"taken each time, the text goes on: `{''.join(letters[i] for i in greedy)}`."
+)
+blank = {}
+for word in counting.FILLERS:
+    counted = counting.bits_of(f"{word} ", following, counting.BEGINNING, len(letters))
+    blank[word] = (*counted[[1, best]], bits_by_model(f"{word} "))
+page.table(
+    ["word in the blank", "counting, n = 1", f"counting, n = {best}", "GPT"],
+    [[word, *(f"{each:.2f}" for each in needs)] for word, needs in blank.items()],
+    caption="Bits for each character of the word and of the space after it; fewer are likelier",
+)
+whole = {word: (len(word) + 1) * needs[-1] for word, needs in blank.items()}
+page.say(
+    f"For each character of “blue”, both the GPT and counting with n = {best} need more bits than "
+    "for those of the three words that do not fit. (In all, the GPT needs fewer bits for a shorter "
+    f"word: {whole['blue']:.0f} for “blue”, {whole['destroyed']:.0f} for “destroyed”. But “used” "
+    f"is as short as “blue”, and takes {whole['used']:.0f}.) The documentation speaks of objects "
+    "that are destroyed or used, and never of a sky. A model knows what fits in a blank only from "
+    "the text that it was trained on."
+)
+beyond = blank["blue"][-1] - max(blank[word][-1] for word in counting.UNFITTING)
+what = "bits of “blue”, beyond those of any word that does not fit"
+page.marks.at_least(what, beyond, 0, ".2f")
 
 # %% The memory of a step, and how `recompute` (chapter 2.4) saves much of it
 # A forward pass keeps a record of every block until the backward pass. `recompute` keeps only the
@@ -235,142 +277,43 @@ plain, megabytes, seconds = measured(blocks)
 again, fewer, longer = measured([recomputed(block) for block in blocks])
 model.blocks = blocks
 apart = np.max([np.abs(g - h).max() / np.abs(h).max() for g, h in zip(again, plain, strict=True)])
-print(
-    f"\nOne training step: {megabytes:.1f} MB in {1000 * seconds:.0f} ms. With recomputed blocks: "
-    f"{fewer:.1f} MB in {1000 * longer:.0f} ms ({longer / seconds - 1:+.0%})"
+page.table(
+    ["One step", "MB", "ms"],
+    [
+        ["every block's record is kept", f"{megabytes:.1f}", f"{1000 * seconds:.0f}"],
+        ["blocks are recomputed", f"{fewer:.1f}", f"{1000 * longer:.0f}"],
+    ],
 )
-marks.at_most("memory with recompute, over that without", fewer / megabytes, 1 / BLOCKS + 0.1)
-marks.at_most("largest difference of the gradients, over the largest", apart, 1e-6, ".0e")
+page.marks.at_most("memory with recompute, over that without", fewer / megabytes, 1 / BLOCKS + 0.1)
+page.marks.at_most("largest difference of the gradients, over the largest", apart, 1e-6, ".0e")
 
-# %% Pictures: the loss beside what counting reaches, and where the heads look
-
-figure, ends = new_figure(6.8, 4.6), []
-axes = figure.subplots()
-for name, one, colour, style in (
-    (f"shown {T} characters", run, MODEL, "-"),
-    ("shown one character", run_of_one, ABLATION, "--"),
-):
-    draw_line(axes, np.array(one.losses) / np.log(2), colour, centred, style)
-    axes.plot(one.history["at"], one.history["held_out"], "D", color=colour)
-    ends.append((one.history["held_out"][-1], name, colour))
-levels = {f"counting, n = {n}": by_counting[n] for n in sorted({0, 1, 2, best})}
-axes.set_ylim(1.5, 5.5)
-name_ends(axes, ends + draw_levels(axes, levels))
-axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
-axes.set_title("Shown one character, a GPT learns what counting with n = 1 knows", fontsize=11)
-save_figure(figure, chosen.out / "bits")
+# %% Where the heads look
 
 start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
 shown = held_out_ids[None, start : start + 20]
-maps, mask = [weights[0] for weights in model.maps(shown)], causal_mask(shown.size)
+maps = np.concatenate([weights[0] for weights in model.maps(shown)])  # (4 · 2, 20, 20)
 names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
-titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
-drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
-save_figure(drawn, chosen.out / "weights")
-print(f"\nPictures: {chosen.out}/bits.png, weights.png")
-
-# %% The page
-
-ahead = [f"n = {n}" for n, needs in enumerate(by_counting) if needs < bits]
-page = Page(
-    "A language model of characters",
-    claim="A small GPT that looks back up to 64 characters predicts a text better than counting "
-    "what followed the last two. Shown one character at a time, it learns what counting with "
-    "n = 1 knows, and no more.",
-)
-page.say(
-    f"The text is Python's own documentation, {len(text):,} characters. A tenth of it is held out. "
-    "A model knows the text well if it needs few bits for each character of that tenth: 0 if it "
-    "is always certain and right, "
-    f"{np.log2(len(letters)):.1f} if it knows nothing. Counting with n looks at the last n "
-    "characters and at what followed them in the other nine tenths.",
-)
-page.ask(
-    "Counting with n = 1 knows the last character, with n = 2 the last two, and so on. How far "
-    "does it pay to go, and where is the GPT after "
-    f"{chosen.steps} steps?",
-    f"Counting is best at n = {best}, with {by_counting[best]:.2f} bits. At n = 5 too many "
-    f"contexts were seen too seldom ({by_counting[5]:.2f} bits). The GPT needs {bits:.2f} bits, "
-    f"and counting is better at {', '.join(ahead) or 'no n'}. "
-    f"Shown one character at a time it needs {bits_of_one:.2f}, and counting with n = 1 "
-    f"{by_counting[1]:.2f}.",
-)
-page.section("Bits for each character")
+near = [np.mean([np.trace(m), np.trace(m, -1)]) * 2 / len(m) for m in maps]
 page.figure(
-    chosen.out / "bits.svg",
-    alt=f"Bits for each character at each step. Shown {T} characters, the GPT ends at {bits:.2f} "
-    f"on held-out text; shown one character, at {bits_of_one:.2f}. Counting with n = 2 needs "
-    f"{by_counting[2]:.2f}.",
-    caption="Lines are the training text, diamonds the held-out text, dotted lines counting",
-)
-page.table(
-    ["Who predicts", "bits per character"],
-    [
-        *([f"counting, n = {n}", f"{needs:.3f}"] for n, needs in enumerate(by_counting)),
-        [f"GPT, shown {T} characters", f"{bits:.3f}"],
-        ["GPT, shown one character", f"{bits_of_one:.3f}"],
-    ],
-    caption="On held-out text",
-)
-marks.table(page, "Scores after the training beside their marks")
-page.section("What it writes")
-page.say('Both texts continue "The ", drawn at temperature 0.8.')
-page.fold("Before the training", before)
-page.fold("After the training", after)
-page.section("The blank in “The sky is ___”")
-asking = "A source text opens with this blank"
-if (chosen.out.parent / "sky_is_blue" / "index.html").exists():
-    asking = link(asking, "../sky_is_blue/index.html")
-page.say(
-    Html(
-        f"{asking} (<code>python -m demos sky_is_blue</code>). It fills in “blue”, and says that "
-        "“hesitating”, “destroyed” and “skipping” do not fit."
+    plot_heads(
+        maps,
+        names,
+        names,
+        titles=[f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)],
+        mask=causal_mask(shown.size),
     ),
-    f"The GPT's probabilities of the next character are: {likely}. If the likeliest character is "
-    f"taken each time, the text goes on: `{greedy}`.",
+    "weights",
+    alt=f"The weights of {len(maps)} heads over 20 characters. The mean weight on the character "
+    f"itself and the one before it is {', '.join(f'{share:.0%}' for share in near)}.",
+    caption="A row is a character that was read, and predicts the next one (· is a space)",
 )
-page.table(
-    ["word in the blank", "counting, n = 1", f"counting, n = {best}", "GPT"],
-    [[word, *(f"{each:.2f}" for each in needs)] for word, needs in blank.items()],
-    caption="Bits for each character of the word and of the space after it; fewer are likelier",
-)
-whole = {word: (len(word) + 1) * needs[-1] for word, needs in blank.items()}
-page.say(
-    f"For each character of “blue”, both the GPT and counting with n = {best} need more bits than "
-    "for those of the three words that do not fit. (In all, the GPT needs fewer bits for a shorter "
-    f"word: {whole['blue']:.0f} for “blue”, {whole['destroyed']:.0f} for “destroyed”. But “used” "
-    f"is as short as “blue”, and takes {whole['used']:.0f}.) The documentation speaks of objects "
-    "that are destroyed or used, and never of a sky. A model knows what fits in a blank only from "
-    "the text that it was trained on.",
-)
-page.section("Where the heads look")
-page.figure(
-    chosen.out / "weights.svg",
-    alt=f"The weights of {len(titles)} heads over 20 characters. The mean weight on the character "
-    "itself and the one before it is "
-    + ", ".join(
-        f"{np.mean([np.trace(m), np.trace(m, -1)]) * 2 / len(m):.0%}" for m in np.concatenate(maps)
-    )
-    + ".",
-    caption="A row is a character that was read, and predicts the next one (· is a space).",
-)
-page.section("The memory of a training step")
-page.table(
-    ["", "MB", "ms"],
-    [
-        ["every block's record is kept", f"{megabytes:.1f}", f"{1000 * seconds:.0f}"],
-        ["blocks are recomputed (chapter 2.4)", f"{fewer:.1f}", f"{1000 * longer:.0f}"],
-    ],
-    caption="One step, measured",
-)
-page.conclude(
-    "What a model can know is bounded by what it is shown. Counting cannot use long contexts, "
-    "because each is rare. A GPT weighs what it finds in them, and so it can, but it needs many "
-    "steps to learn how.",
-    try_it(chosen.file),
-)
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+
+# %% What to conclude
+# What a model can know is bounded by what it is shown. Counting cannot use long contexts, because
+# each is rare. A GPT weighs what it finds in them, and so it can, but it needs many steps to learn
+# how.
+
+page.end()
 
 # %% Try it
 # - Take each paragraph as often as it occurs (`text = "\n\n".join(paragraphs)`): which gains more

@@ -15,19 +15,18 @@ training images. Both classifiers read the handwriting of other people worse.
 import numpy as np
 from sklearn.datasets import load_digits
 
-from attention import attention
-from attention.figures import KINDS, name_ends, name_place, new_figure, save_figure
-from attention.transformer import Encoder
+from attention import Encoder, attention
+from attention.figures import KINDS, name_ends, name_place, new_figure
 from demos import options
-from demos._losses import described, draw_levels, plot_training
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._losses import compare, draw_levels
+from demos._training import Run
+from demos.publish import publish
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
 from minigrad.optim import AdamW, warmup_cosine
 
 chosen = options("digits", __doc__.splitlines()[0], steps=600, quick=10)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 ROWS, D_MODEL, HEADS, BLOCKS, BATCH = 8, 48, 4, 2, 32
 
 # %% The data: 1,797 images of 8 × 8 pixels, from scikit-learn
@@ -48,58 +47,32 @@ train, validation, held_out = np.split(rng.permutation(len(images)), [1197, 1397
 #
 # The scale: near 0 all images get the same weight, and at infinity the best one gets all of it.
 
-mean = images[train].mean(axis=0)
-
-
-def flat(x):
-    """(n, 8, 8) → (n, 64)."""
-    return x.reshape(len(x), -1)
-
-
-def unit(x):
-    """Return the images as vectors of length 1."""
-    return flat(x) / np.linalg.norm(flat(x), axis=1, keepdims=True)
-
-
+flat = images.reshape(-1, 64)
+centred = flat - flat[train].mean(axis=0)
+unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)  # vectors of length 1
 FORMS = {
     "as they are": flat,
-    "mean removed": lambda x: flat(x - mean),
-    "length 1": unit,
-    "mean removed, length 1": lambda x: unit(x - mean),
+    "mean removed": centred,
+    "length 1": unit(flat),
+    "mean removed, length 1": unit(centred),
 }
 SCALES = np.array([0.125, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256])  # 0.125 = 1/√64 = 1/√d_k
 
 
 def looked_up(which, form, scale, known=train):
-    """Return the digits that attention to the known images reads in other images."""
-    q, k = (Tensor(form(images[some])) for some in (which, known))
+    """Return True for each image that attention to the known images reads correctly."""
+    q, k = (Tensor(FORMS[form][some]) for some in (which, known))
     with no_grad():
         shares = attention(q, k, Tensor(np.eye(10)[labels[known]]), scale=scale)  # (n, 10)
-    return shares.argmax(axis=-1)
+    return shares.argmax(axis=-1) == labels[which]
 
 
-def right(found, which):
-    """Return the share of digits that were read correctly."""
-    return float(np.mean(found == labels[which]))
-
-
-curves = {
-    name: [right(looked_up(validation, form, scale), validation) for scale in SCALES]
-    for name, form in FORMS.items()
-}
-best_form = max(curves, key=lambda name: max(curves[name]))
-best_scale = SCALES[int(np.argmax(curves[best_form]))]
-print("Right without training, on the 200 validation images, by scale")
-print(f"   {'':23}" + "".join(f"{scale:>7g}" for scale in SCALES))
-for name, curve in curves.items():
-    print(f"   {name:23}" + "".join(f"{share:7.1%}" for share in curve))
-by_looking = looked_up(held_out, FORMS[best_form], best_scale)
-as_attention = right(looked_up(held_out, flat, SCALES[0]), held_out)
-print(f"\nChosen there: {best_form}, scale {best_scale:g}. On the 400 held-out images:")
-worst = min(min(curve) for curve in curves.values())
-marks.at_most("no training, the worst of the table", worst, 0.25)
-marks.at_least("no training, as chosen", right(by_looking, held_out), 0.96)
-marks.at_most("no training, images as they are, scale 1/√d_k", as_attention, 0.9)
+curves = {form: [looked_up(validation, form, x).mean() for x in SCALES] for form in FORMS}
+best = max(curves, key=lambda name: max(curves[name]))
+best_scale = SCALES[int(np.argmax(curves[best]))]
+worst = min(map(min, curves.values()))
+looking = looked_up(held_out, best, best_scale)
+as_attention = looked_up(held_out, "as they are", SCALES[0]).mean()
 
 # %% The model: a row of pixels is a token
 # One more token is the same for all images. Its vector after two blocks, which it has gathered from
@@ -131,18 +104,11 @@ class Reader(Module):
 
 pixels = ((images - images[train].mean()) / images[train].std()).astype(np.float32)
 
-
-def read(model, which):
-    """Return the digits that the model reads."""
-    with no_grad():
-        return model(pixels[which]).argmax(axis=-1)
-
-
 # %% The training, whole
 
 
-def train_reader(positions, what, known=train):
-    """Train a model; return it and its run."""
+def train_reader(positions, what, known=train, asked=held_out):
+    """Train a model; return it, its run, and True for each asked image that it reads correctly."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
     optimizer = AdamW(model.parameters(), decay=0.1, matrices_only=True)
@@ -156,175 +122,133 @@ def train_reader(positions, what, known=train):
         loss.backward()
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(axis=-1) == labels[some]))
-    return model.eval(), run
+    model.eval()
+    with no_grad():
+        return model, run, model(pixels[asked]).argmax(axis=-1) == labels[asked]
 
 
-model, run = train_reader(True, "rows with positions")
-bag, bag_run = train_reader(False, "rows in a bag")
+model, run, reading = train_reader(True, "rows with positions")
+_, bag_run, in_a_bag = train_reader(False, "rows in a bag")
 
-# %% What came of it
+# %% What both read
 
-by_reading = read(model, held_out)
-print("\nRight on the 400 held-out images")
-marks.at_least("encoder", right(by_reading, held_out), 0.97)
-of_bag = right(read(bag, held_out), held_out)
-marks.at_most("ablation, rows in a bag", of_bag, 0.95)
-marks.trained("ablation", bag_run.losses)
-
-# %%
-# The same again, unshuffled: the model is trained on the first 1,197 images of the file and tested
-# on the last 400, which other people wrote. This is the real task of a reader of digits.
-
-first, _, others = np.split(np.arange(len(images)), [1197, 1397])
-stranger, _ = train_reader(True, "other hands", first)
-of_others = looked_up(others, FORMS[best_form], best_scale, first)
-other_hands = right(of_others, others), right(read(stranger, others), others)
-print(f"\n   other hands: without training {other_hands[0]:.2%}, encoder {other_hands[1]:.2%}")
-
-# %%
-# Is the trained classifier better than the untrained one? Only the images that exactly one of them
-# reads can show it. If both were equally good, each such image would be the toss of a coin.
-
-truth = labels[held_out]
-gained = int(np.sum((by_reading == truth) & (by_looking != truth)))
-lost = int(np.sum((by_reading != truth) & (by_looking == truth)))
-both = int(np.sum((by_reading != truth) & (by_looking != truth)))
-print(
-    f"\n   without training {right(by_looking, held_out):.2%}, encoder "
-    f"{right(by_reading, held_out):.2%}; neither reads {both} images.\n"
-    f"   {gained} more are read by the encoder alone, {lost} by the look-up alone: "
-    f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
-    "of more than\n   two standard deviations of as many tosses of a coin."
-)
-
-# %% Pictures: the curves, and where the asking token looks in four images
-# Where all rows are pale, the rest of the weight, up to 1, is on the asking token itself.
-
-figure = new_figure(6.8, 4.6)
+figure, ends = new_figure(6.8, 4.6), []
 axes = figure.subplots()
-for curve, colour, style in zip(curves.values(), KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
-    axes.plot(SCALES, curve, style, color=colour, markersize=4)
-ends = [(c[-1], name, colour) for (name, c), colour in zip(curves.items(), KINDS, strict=False)]
+for form, colour, style in zip(FORMS, KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
+    axes.plot(SCALES, curves[form], style, color=colour, markersize=4)
+    ends.append((curves[form][-1], form, colour))
 axes.set_ylim(0, 1.02)
-levels = {"the encoder, held out": right(by_reading, held_out), "chance": 0.1}
+levels = {"the encoder, held out": reading.mean(), "chance": 0.1}
 name_ends(axes, ends + draw_levels(axes, levels))
 name_place(axes, SCALES[0], "1/√d_k")
 axes.set_xscale("log")
 axes.set(xlabel="scale", ylabel="validation images read right")
 axes.set_title("Without training, a sharp look-up reads nearly all digits", fontsize=11, pad=18)
 axes.grid(alpha=0.25)
-save_figure(figure, chosen.out / "without_training")
-
-shown = held_out[:4]
-first, last = model.encoder.maps(model.tokens(pixels[shown]))  # (4, H, 9, 9)
-figure = new_figure(7.6, 3.9)
-panels = figure.subplots(len(shown), 1 + 2 * HEADS)
-for i, row in enumerate(panels):
-    row[0].imshow(images[shown[i]], cmap="Greys")
-    row[0].set_ylabel(f"read as {by_reading[i]}", fontsize=9)
-    for number, panel in enumerate(row[1:]):
-        block, head = divmod(number, HEADS)
-        looks = (first, last)[block][i, head, 0, 1:]  # how much the asking token takes of each row
-        panel.imshow(images[shown[i]], cmap="Greys")
-        rows = np.repeat(looks[:, None], 8, axis=1)
-        drawn = panel.imshow(rows, cmap="Blues", alpha=0.6, vmin=0, vmax=1)
-        if i == 0:
-            panel.set_title(f"block {block + 1}\nhead {head + 1}", fontsize=8)
-    for panel in row:
-        panel.set_xticks([])
-        panel.set_yticks([])
-figure.colorbar(drawn, ax=panels, aspect=30).set_label("weight of a row of pixels", fontsize=8)
-save_figure(figure, chosen.out / "weights")
-runs = {
-    "rows with positions": (run, right(by_reading, held_out)),
-    "rows in a bag": (bag_run, of_bag),
-}
-plot_training(
-    chosen.out / "loss",
-    "In a bag the rows of an image say less\n(smoothed labels keep the loss above 0.5)",
-    runs,
-    choices=10,
-    mark=0.97,
-    counted="images",
-    scored="images, held out",
-)
-print(f"\nPictures: {chosen.out}/without_training.png, weights.png, loss.png")
-
-# %% The page
-
-of_rows = last[:, :, 0, 1:].sum(axis=-1).mean()
-page = Page(
-    "Handwritten digits",
-    claim="Attention to all training images is a classifier without any training. An encoder that "
-    "takes the rows of an image as its tokens learns to read as many, and reads fewer if the rows "
-    "have no positions.",
-)
-page.say(
-    "An image has 8 × 8 pixels. Without training the image is the query, the 1,197 training "
-    "images are the keys, and their labels are the values: the answer is an average of labels, "
-    "weighted by softmax(scale · q·k).",
-)
-page.ask(
-    "How many of 400 digits does this read, if nothing was trained? Chance is 10 %.",
-    f"With the images as they are and the scale 1/√d_k it reads {as_attention:.1%}. With the form "
-    f"of the keys and the scale that are best on other images ({best_form}, scale "
-    f"{best_scale:g}) it reads {right(by_looking, held_out):.1%}.",
-)
-page.section("Without training")
-page.figure(
-    chosen.out / "without_training.svg",
+drawn = page.figure(
+    figure,
+    "without_training",
     alt=f"The share of digits that are read, over the scale. The best of four forms of the keys, "
-    f"{best_form}, reaches {max(curves[best_form]):.1%} at scale {best_scale:g}; the worst number "
-    f"of all is {worst:.1%}.",
+    f"{best}, reaches {max(curves[best]):.1%} at scale {best_scale:g}; the worst number of all is "
+    f"{worst:.1%}.",
     caption="The share of 200 validation images that are read, by the form of the keys",
 )
-page.table(
-    ["Form of the keys", *(f"{scale:g}" for scale in SCALES)],
-    [[name, *(f"{share:.0%}" for share in curve)] for name, curve in curves.items()],
-    caption="The same numbers: read without training, by scale",
+page.finding(
+    f"Without any training attention reads {looking.mean():.1%} of 400 held-out images. The "
+    f"encoder learns to read {reading.mean():.1%}.",
+    drawn,
 )
-page.section("An encoder, with positions and without")
+page.ask(
+    "If the images stay as they are, and the scale is 1/√d_k, how many of the 400 does attention "
+    "read without training? Chance is 10 %.",
+    f"It reads {as_attention:.1%}. With the form of the keys and the scale that are best on the "
+    f"validation images ({best}, scale {best_scale:g}) it reads {looking.mean():.1%}.",
+    guesses=("20 %", "80 %", "99 %"),
+)
+page.marks.at_most("no training, the worst form and scale", worst, 0.25)
+page.marks.at_least("no training, as chosen", looking.mean(), 0.96)
+page.marks.at_most("no training, images as they are, scale 1/√d_k", as_attention, 0.9)
+
+# %% An encoder, with positions and without
+
 page.ask(
     "In the ablation the same rows come in a bag: without positions. How much does the encoder "
     "lose?",
-    f"It reads {of_bag:.1%}, and {right(by_reading, held_out):.1%} with positions. Most digits can "
-    "be told from which rows there are, and some cannot.",
+    f"It reads {in_a_bag.mean():.1%}. Most digits can be told from which rows there are, "
+    "and some cannot.",
+    guesses=("almost nothing", "7 %", "half"),
 )
+compare(
+    page,
+    "In a bag the rows of an image say less\n(smoothed labels keep the loss above 0.5)",
+    (run, reading.mean()),
+    (bag_run, in_a_bag.mean()),
+    choices=10,
+    at_least=0.97,
+    at_most=0.95,
+    counted="images",
+    scored="held-out images",
+)
+
+# %% Where the asking token looks in four images
+# Where all rows are pale, the rest of the weight, up to 1, is on the asking token itself.
+
+shown = held_out[:4]
+digits = model(pixels[shown]).argmax(axis=-1)
+first, last = (x[:, :, 0, 1:] for x in model.encoder.maps(model.tokens(pixels[shown])))  # (4, H, 8)
+figure = new_figure(7.6, 3.9)
+panels = figure.subplots(4, 1 + 2 * HEADS, subplot_kw={"xticks": [], "yticks": []})
+for i, row in enumerate(panels):
+    for panel in row:
+        panel.imshow(images[shown[i]], cmap="Greys")
+    row[0].set_ylabel(f"read as {digits[i]}", fontsize=9)
+    for panel, weights in zip(row[1:], [*first[i], *last[i]], strict=True):
+        rows = np.repeat(weights[:, None], 8, axis=1)
+        image = panel.imshow(rows, cmap="Blues", alpha=0.6, vmin=0, vmax=1)
+for i, panel in enumerate(panels[0, 1:]):
+    panel.set_title(f"block {i // HEADS + 1}\nhead {i % HEADS + 1}", fontsize=8)
+figure.colorbar(image, ax=panels, aspect=30).set_label("weight of a row of pixels", fontsize=8)
 page.figure(
-    chosen.out / "loss.svg",
-    alt=described(runs, "held-out images"),
-    caption="The loss, and the share of images that are read, at each step",
+    figure,
+    "weights",
+    alt=f"Four images, read as {', '.join(map(str, digits))}, and how much the asking "
+    f"token takes of each row. In block 2 the rows together have {last.sum(-1).mean():.0%} of its "
+    "weight.",
 )
-page.figure(
-    chosen.out / "weights.svg",
-    alt=f"Four images, read as {', '.join(map(str, by_reading[:4]))}, and how much the asking "
-    f"token takes of each row. In block 2 the rows together have {of_rows:.0%} of its weight.",
-    caption="Where the asking token looks in four images. Where all rows are pale, the rest of the "
-    "weight is on the asking token itself.",
-)
-marks.table(page, "Scores on images that were held out")
-page.section("Other hands")
+
+# %% Other hands
+# The same again, unshuffled: the model is trained on the first 1,197 images of the file and tested
+# on the last 400, which other people wrote. This is the real task of a reader of digits.
+
+known, _, others = np.split(np.arange(len(images)), [1197, 1397])
+_, _, of_others = train_reader(True, "other hands", known, others)
+found = {
+    "by writers of training images": (looking, reading),
+    "by other people": (looked_up(others, best, best_scale, known), of_others),
+}
 page.table(
     ["Test images", "without training", "encoder"],
-    [
-        [who, *(f"{share:.1%}" for share in shares)]
-        for who, shares in (
-            (
-                "by writers of training images",
-                [right(r, held_out) for r in (by_looking, by_reading)],
-            ),
-            ("by other people", other_hands),
-        )
-    ],
+    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in found.items()],
     caption="Digits read, of 400",
 )
-page.conclude(
-    "A look-up among enough similar images is hard to beat, and attention is such a look-up. Both "
-    "classifiers read the handwriting of other people worse, and this is the real task.",
-    try_it(chosen.file),
+
+# %% Is the encoder better than the look-up?
+# Only the images that exactly one of them reads can show it. If both were equally good, each such
+# image would be the toss of a coin.
+
+gained, lost = int(np.sum(reading & ~looking)), int(np.sum(looking & ~reading))
+page.say(
+    f"{gained} images are read by the encoder alone, {lost} by the look-up alone, and "
+    f"{np.sum(~looking & ~reading)} by neither: "
+    f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
+    "of more than two standard deviations of as many tosses of a coin."
 )
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+
+# %% What to conclude
+# A look-up among enough similar images is hard to beat, and attention is such a look-up. Both
+# classifiers read the handwriting of other people worse, and this is the real task.
+
+page.end()
 
 # %% Try it
 # - Read the columns instead (`data.images.transpose(0, 2, 1) / 16`): which bag, of rows or of

@@ -14,23 +14,19 @@ sequence. The distance of the repetition differs between sequences, so positions
 
 import numpy as np
 
-from attention.blocks import Block, FeedForward
-from attention.figures import REFERENCE, save_figure
-from attention.maps import animate_weights, changing, plot_heads
-from attention.masks import causal_mask
-from attention.models import GPT
-from attention.multi_head import MultiHeadAttention
-from attention.positions import SinusoidalPositions
+from attention import GPT, Block, FeedForward, MultiHeadAttention, SinusoidalPositions, causal_mask
+from attention.figures import REFERENCE
+from attention.maps import changing, plot_heads
 from demos import options
-from demos._losses import described, plot_training
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._losses import compare
+from demos._training import Run
+from demos.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("induction", __doc__.splitlines()[0], steps=500, quick=10)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 VOCAB_SIZE, LENGTH, D_MODEL, BATCH = 32, 24, 64, 32
 
 # %% The data: random tokens that start again after 6 to 12 of them
@@ -69,8 +65,8 @@ def decoder(num_blocks, rng):
 
 
 def weights(model, tokens):
-    """Return the attention weights of each block's head: a list of (B, T, T)."""
-    return [found[:, 0] for found in model.maps(tokens)]
+    """Return the attention weights of each block's head, (blocks, B, T, T)."""
+    return np.array(model.maps(tokens))[:, :, 0]
 
 
 # %% The training, whole
@@ -82,7 +78,7 @@ def train(num_blocks, what):
     model = decoder(num_blocks, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
-    looked_at = np.geomspace(1, chosen.steps, 40).astype(int)  # most of them early
+    looked_at = np.geomspace(1, chosen.steps, 24).astype(int)  # most of them early
     for step in run:
         tokens, period = batch(rng, BATCH)
         known = repeats(period)
@@ -95,7 +91,7 @@ def train(num_blocks, what):
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean((logits.argmax(-1) == tokens[:, 1:])[known]))
         if step in looked_at:
-            run.keep(frames=weights(model, shown[:1])[-1][0], steps=step)
+            run.keep(frames=weights(model, example)[:, 0], steps=step)
     tokens, period = batch(np.random.default_rng(chosen.seed + 1), 1000)
     with no_grad():
         right = model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]
@@ -104,115 +100,81 @@ def train(num_blocks, what):
 
 shown, period = batch(np.random.default_rng(chosen.seed + 2), 200)
 shown = shown[:, :-1]
+example = shown[[period.argmin()], :15]  # repeats itself after 6 tokens
 model, run, right = train(2, "two blocks")
 _, one, right_one = train(1, "one block")
 
-# %% What came of it
-
-print("\nNext tokens predicted, where they can be known, in 1,000 sequences never seen")
-marks.at_least("two blocks", right, 0.95)
-marks.at_most("ablation, one block", right_one, 0.6)
-marks.trained("ablation", one.losses)
-
-# %% The two heads
+# %% Where the two heads look, through the training
 # In block 1 we measure the weight one token back, before the repetition begins. Block 2 uses these
 # positions only, so at later positions the head of block 1 may look anywhere. In block 2 we measure
 # the weight, once the repetition has begun, on what followed the same token before: one period less
 # one token back, or whole periods more.
 
-first, second = weights(model, shown)  # (200, T, T) each
-back = [first[i, t, t - 1] for i, p in enumerate(period) for t in range(1, p)]
+
+def looks(first, second, p):
+    """Return the weights one token back, and on what followed the same token, of one sequence."""
+    back = [first[t, t - 1] for t in range(1, p)]
+    return back, [second[t, (t + 1) % p : t : p].sum() for t in range(p, len(second))]
 
 
-def followed(weights, p):
-    """Return, for each row of the repetition, the weight on tokens that followed the same token."""
-    return [weights[t, (t + 1) % p : t : p].sum() for t in range(p, LENGTH - 1)]
-
-
-after = [weight for map_, p in zip(second, period, strict=True) for weight in followed(map_, p)]
-print("\nWhere the two heads look, the mean over 200 sequences")
-marks.at_least("block 1: weight one token back", float(np.mean(back)), 0.5)
-marks.at_least("block 2: weight on what followed the token", float(np.mean(after)), 0.8)
-
-names = [str(token) for token in shown[0]]
-maps, mask = np.array([first[0], second[0]]), causal_mask(len(names))
-titles = ["block 1: one token back", "block 2: what followed the token before"]
-figure = plot_heads(maps, names, names, titles=titles, mask=mask)
-for panel in figure.axes[:2]:  # the last is the colour bar
-    panel.axhline(period[0] - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
-    at, ground = (LENGTH - 1.8, period[0] - 0.8), {"facecolor": "white", "linewidth": 0}
-    panel.annotate("below, the tokens repeat", at, ha="right", fontsize=8, bbox=ground)
-save_figure(figure, chosen.out / "weights")
-frames = np.array(run.history["frames"])
-titles = [f"block 2, step {step}" for step in run.history["steps"]]
-animate_weights(frames, names, names, chosen.out / "weights.gif", titles=titles, mask=mask)
-runs = {"two blocks": (run, right), "one block": (one, right_one)}
-plot_training(
-    chosen.out / "loss",
-    "It takes two looks in sequence: one block stays behind",
-    runs,
-    choices=VOCAB_SIZE,
-    mark=0.95,
-    counted="tokens",
-    scored="tokens, held out",
+each = [looks(*maps, p) for *maps, p in zip(*weights(model, shown), period, strict=True)]
+back, after = (np.mean(np.concatenate(found)) for found in zip(*each, strict=True))
+names = [str(token) for token in example[0]]
+frames, steps = np.array(run.history["frames"]), run.history["steps"]
+figures, labels, alt = [], [], []
+for i in changing(frames):
+    titles = ["block 1: one token back", "block 2: what followed"]
+    figures.append(plot_heads(frames[i], names, names, titles=titles, mask=causal_mask(len(names))))
+    for panel in figures[-1].axes[:2]:  # the last is the colour bar
+        panel.axhline(period.min() - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
+    labels.append(f"step {steps[i]}")
+    one_back, on_next = map(np.mean, looks(*frames[i], period.min()))
+    alt.append(
+        f"Before the repetition {one_back:.0%} of the weight of block 1 is one token back. In the "
+        f"repetition {on_next:.0%} of the weight of block 2 is on what followed the same token."
+    )
+slider = page.slider(
+    figures,
+    "weights",
+    labels,
+    alt,
+    "A row is a token that was read, a column a token that it looks at; below the dashed line the "
+    "sequence repeats itself",
 )
-print(f"\nPictures: {chosen.out}/weights.png, weights.gif, loss.png")
-
-# %% The page
-
-page = Page(
-    "Induction",
-    claim="Two blocks learn to continue a sequence that they have seen once. One block cannot, "
-    "because the task takes two looks in sequence.",
+page.finding(
+    f"Two blocks predict {right:.1%} of what repeats in 1,000 held-out sequences. {back:.1%} of "
+    f"the weight of block 1 is one token back, and {after:.1%} of that of block 2 is on what "
+    "followed the same token before (means over 200 sequences).",
+    slider,
 )
-page.say(
-    "Random tokens begin to repeat themselves after 6 to 12 of them. Nothing can be predicted "
-    "before, and everything afterwards. The example on this page is "
-    f"{' '.join(names[: period[0]])} | {' '.join(names[period[0] :])}, where | is the place at "
-    "which it starts again.",
-)
+page.marks.at_least("block 1: weight one token back", float(back), 0.5)
+page.marks.at_least("block 2: weight on what followed the token", float(after), 0.8)
+
+# %% What it reaches, with two blocks and with one
+
 page.ask(
-    "After a token A the model must write what followed the earlier A. What do the heads of the "
-    "two blocks have to look at?",
-    "The head of block 1 looks one token back, so each position also holds the token before it. "
-    "The head of block 2 looks for the position that holds A as the token before it, and copies "
-    f"the token there. On average {np.mean(back):.0%} and {np.mean(after):.0%} of the weight is "
-    "there.",
+    f"How much of it does one block predict? A guess predicts {1 / VOCAB_SIZE:.0%}.",
+    f"It predicts {right_one:.1%}. It can see which tokens came before, and chooses among them. "
+    "But it cannot see which of them followed this one.",
+    guesses=("3 %", "30 %", "60 %"),
 )
-page.section("Where the head of block 2 looks, through the training")
-page.slider(
-    chosen.out / "weights.gif",
-    [titles[i] for i in changing(frames)],
-    alts=[
-        f"In the repetition {np.mean(followed(frames[i], period[0])):.0%} of the weight is on what "
-        "followed the same token before."
-        for i in changing(frames)
-    ],
-    caption="Move the slider: a row is a token that was read, a column a token that it looks at",
+compare(
+    page,
+    "It takes two looks in sequence: one block stays behind",
+    (run, right),
+    (one, right_one),
+    choices=VOCAB_SIZE,
+    at_least=0.95,
+    at_most=0.6,
+    counted="tokens",
+    scored="held-out tokens",
 )
-page.section("Both heads after the training")
-page.figure(
-    chosen.out / "weights.svg",
-    alt=f"Before the repetition the head of block 1 has {np.mean(back):.0%} of its weight one "
-    f"token back. In the repetition the head of block 2 has {np.mean(after):.0%} of its weight on "
-    "what followed the same token before.",
-    caption="Below the dashed line the tokens repeat. Block 2 uses block 1 above the line only, so "
-    "below it block 1 may look anywhere.",
-)
-page.section("What it reaches, with two blocks and with one")
-page.figure(
-    chosen.out / "loss.svg",
-    alt=described(runs, "held-out tokens"),
-    caption="The loss, and the share of tokens that are right, at each step",
-)
-marks.table(page, "Scores after the training, on sequences that were held out")
-page.conclude(
-    "Block 2 finds the place by what block 1 wrote there. This is what depth is for: a second look "
-    "can use the result of the first.",
-    try_it(chosen.file),
-)
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+
+# %% What to conclude
+# Block 2 finds the place by what block 1 wrote there. This is what depth is for: a second look can
+# use the result of the first.
+
+page.end()
 
 # %% Try it
 # - Let all sequences repeat after 8 tokens (`rng.integers(8, 9, n)`): what does one block learn?

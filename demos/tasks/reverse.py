@@ -11,10 +11,10 @@ on the order of the tokens, so no place has a mirror image.
 
 import numpy as np
 
+from attention import Encoder
 from attention.maps import changing, plot_heads
-from attention.transformer import Encoder
 from demos import options
-from demos._losses import described, training_figure
+from demos._losses import compare
 from demos._training import Run
 from demos.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
@@ -101,12 +101,10 @@ page.finding(
     f"{mirrors[-1]:.1%} of the head's weight is on the mirror image.",
     slider,
 )
-page.marks.at_least("with positions", exact, 0.99)
 page.marks.at_least("weight on the mirror image", mirrors[-1], 0.8)
 
 # %% What it reaches, with positions and without
 
-runs = {"with positions": (run, exact), "without positions": (without, exact_without)}
 page.ask(
     "Without positions almost no sequence comes out right. Of single digits, are more right than "
     f"the {1 / VOCAB_SIZE:.0%} of a guess?",
@@ -115,29 +113,21 @@ page.ask(
     "it can write the one that occurs most often to all places.",
     guesses=("no", "yes"),
 )
-page.figure(
-    training_figure(
-        "Without positions no place has a mirror image",
-        runs,
-        choices=VOCAB_SIZE,
-        mark=0.99,
-        counted="tokens",
-        scored="sequences, held out",
-    ),
-    "loss",
-    alt=described(runs, "held-out sequences"),
-    caption="The loss, and the share of digits that are right, at each step",
+compare(
+    page,
+    "Without positions no place has a mirror image",
+    (run, exact),
+    (without, exact_without),
+    choices=VOCAB_SIZE,
+    at_least=0.99,
+    at_most=0.01,
+    counted="tokens",
+    scored="held-out sequences",
 )
-page.say(
-    "The ablation has trained: the mean of its last 20 losses is "
-    f"{np.mean(without.losses[-20:]) / without.losses[0]:.2f} of the first."
-)
-page.marks.at_most("ablation, without positions", exact_without, 0.01)
-page.marks.trained("ablation", without.losses)
 
 # %% What to conclude
+# A head can look at a place, and not only at a content, if tokens hold their positions.
 
-page.say("A head can look at a place, and not only at a content, if tokens hold their positions.")
 page.end()
 
 # %% Try it

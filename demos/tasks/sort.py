@@ -11,11 +11,11 @@ same network sorts almost none, because only attention connects the places.
 
 import numpy as np
 
+from attention import Encoder
 from attention.maps import plot_heads
 from attention.scaling import entropy
-from attention.transformer import Encoder
 from demos import options
-from demos._losses import described, training_figure
+from demos._losses import compare
 from demos._training import Run
 from demos.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
@@ -96,7 +96,6 @@ weights = page.figure(
     caption=f"The weights while it sorts {' '.join(map(str, shown[0]))}",
 )
 page.finding(f"It sorts {exact:.1%} of 1,000 held-out sequences, all ten places right.", weights)
-page.marks.at_least("all places", exact, 0.98)
 
 # %% What it reaches, with all places and alone
 
@@ -108,33 +107,22 @@ page.ask(
     "sequences.",
     guesses=("yes", "no"),
 )
-runs = {"all places": (run, exact), "each place alone": (alone, exact_alone)}
-page.figure(
-    training_figure(
-        "Only attention connects the places: alone, none can sort",
-        runs,
-        choices=DIGITS,
-        mark=0.98,
-        counted="places",
-        scored="sequences, held out",
-    ),
-    "loss",
-    alt=described(runs, "held-out sequences"),
-    caption="The loss, and the share of places that are right, at each step",
+compare(
+    page,
+    "Only attention connects the places: alone, none can sort",
+    (run, exact),
+    (alone, exact_alone),
+    choices=DIGITS,
+    at_least=0.98,
+    at_most=0.01,
+    counted="places",
+    scored="held-out sequences",
 )
-page.say(
-    "The ablation has trained: the mean of its last 20 losses is "
-    f"{np.mean(alone.losses[-20:]) / alone.losses[0]:.2f} of the first."
-)
-page.marks.at_most("ablation, each place alone", exact_alone, 0.01)
-page.marks.trained("ablation", alone.losses)
 
 # %% What to conclude
+# Everything else in a Transformer works on one place at a time. What several places decide together
+# must go through attention.
 
-page.say(
-    "Everything else in a Transformer works on one place at a time. What several places decide "
-    "together must go through attention."
-)
 page.end()
 
 # %% Try it

@@ -11,22 +11,21 @@ sentence for every source. (The model is pre-LN, chapter 15.1, so it needs no lo
 
 # %% Set-up
 
+from itertools import zip_longest
+
 import numpy as np
 
-from attention.figures import save_figure
-from attention.generation import translate
+from attention import Transformer, causal_mask, translate
 from attention.maps import plot_heads
-from attention.masks import causal_mask
-from attention.transformer import Transformer
 from demos import options
-from demos._losses import described, plot_training
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._losses import compare
+from demos._training import Run
+from demos.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("translate", __doc__.splitlines()[0], steps=400, quick=10)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 PAD, START, END = 0, 1, 2
 D_MODEL, HEADS, BLOCKS, BATCH = 64, 4, 2, 32
 
@@ -74,13 +73,8 @@ def batch(rng, n, pairs):
     sentences = [sentence(pairs, rng) for _ in range(n)]
     sources = [[OURS.index(word) for word in ours] for ours, _ in sentences]
     targets = [[START, *map(THEIRS.index, theirs), END] for _, theirs in sentences]
-    return padded(sources), padded(targets), sentences
-
-
-def padded(rows):
-    """Return rows of equal length: the shorter ones end with PAD."""
-    length = max(map(len, rows))
-    return np.array([row + [PAD] * (length - len(row)) for row in rows])
+    padded = (np.array(list(zip_longest(*rows, fillvalue=PAD))).T for rows in (sources, targets))
+    return *padded, sentences
 
 
 # %% The training, whole
@@ -107,54 +101,41 @@ def train(looks_at_source, what):
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
-        run.show(
-            loss=loss.item(), accuracy=np.mean((logits.argmax(-1) == following)[following > 0])
-        )
+        right = (logits.argmax(-1) == following)[following > 0]
+        run.show(loss=loss.item(), accuracy=np.mean(right))
     return model.eval(), run
-
-
-def translated(model, source, looks_at_source, num_beams):
-    """Return the translations of sources, as words."""
-    visible = (source != PAD)[:, None] & looks_at_source
-    found = translate(
-        model,
-        source,
-        start=START,
-        end=END,
-        max_tokens=16,
-        num_beams=num_beams,
-        source_mask=visible,
-    )
-    return [[THEIRS[word] for word in words] for words in found]
 
 
 model, run = train(True, "with cross-attention")
 blind, blind_run = train(False, "without cross-attention")
 
-# %% What came of it
+# %% The sentences with other pairs of nouns
 
 asked = 5 if chosen.quick else 200
 source, target, pairs = batch(np.random.default_rng(chosen.seed + 1), asked, sorted(HELD_OUT))
 
 
-def exact(found):
-    """Return the share of the held-out sentences that are translated without an error."""
+def translated(model, looks_at_source, num_beams):
+    """Return the translations of the sources as words, and the share of those without an error."""
+    visible = (source != PAD)[:, None] & looks_at_source
+    ends = {"start": START, "end": END, "max_tokens": 16}
+    found = translate(model, source, **ends, num_beams=num_beams, source_mask=visible)
+    found = [[THEIRS[word] for word in words] for words in found]
     right = [words == theirs for words, (_, theirs) in zip(found, pairs, strict=True)]
-    return float(np.mean(right))
+    return found, float(np.mean(right))
 
 
-greedy, beams = (translated(model, source, True, num_beams=n) for n in (1, 4))
-unseeing = translated(blind, source, False, num_beams=1)
-print(f"\nExact translations, of {asked} sentences with other pairs of nouns")
-marks.at_least("greedy", exact(greedy), 0.95)
-marks.at_least("four beams", exact(beams), 0.95)
-marks.at_most("ablation, without cross-attention", exact(unseeing), 0.05)
-marks.trained("ablation", blind_run.losses)
+greedy, exact = translated(model, True, num_beams=1)
+_, exact_beams = translated(model, True, num_beams=4)
+unseeing, exact_unseeing = translated(blind, False, num_beams=1)
 different = len(set(map(tuple, unseeing)))
-marks.at_most("different sentences that it writes", different, 1, "d")
-print("\nThree of them, and below each what the decoder without the source writes")
-for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
-    print(f"   {' '.join(ours)}\n      {' '.join(seen)}\n      {' '.join(unseen)}  (blind)")
+page.table(
+    ["source", "translation"],
+    [[" ".join(ours), " ".join(seen)] for (ours, _), seen in zip(pairs[:3], greedy, strict=False)],
+    caption=f"Three of the {asked} sentences",
+)
+page.marks.at_least("four beams", exact_beams, 0.95)
+page.marks.at_most("different sentences without the source", different, 1, "d")
 
 # %% Where the decoder looks in the source, while writing each word
 
@@ -163,78 +144,60 @@ with no_grad():
     memory = model.encode(source[:1, : len(ours)])
     words = target[:1, : len(theirs) + 1]
     x, mask = model.embed(words, model.target_tokens), causal_mask(words.shape[1])
-    maps, titles = [], []
-    for number, block in enumerate(model.decoder.blocks, 1):
+    maps = []
+    for block in model.decoder.blocks:
         itself = x + block.attention(block.norm_attention(x), mask=mask)
         maps += list(block.cross.weights(block.norm_cross(itself), memory).data[0])
-        titles += [f"block {number}, head {head}" for head in range(1, HEADS + 1)]
         x = block(x, memory, mask=mask)
-writes = [f"→ {word}" for word in (*theirs, "<end>")]
-save_figure(plot_heads(np.array(maps), writes, ours, titles=titles), chosen.out / "cross_attention")
-runs = {
-    "with cross-attention": (run, exact(greedy)),
-    "without it": (blind_run, exact(unseeing)),
-}
-plot_training(
-    chosen.out / "loss",
-    "Without cross-attention every source has the same translation\n"
-    "(smoothed labels keep the loss above 0.6)",
-    runs,
-    choices=len(THEIRS),
-    mark=0.95,
-    counted="words",
-    scored="sentences, held out",
-)
-print(f"\nPictures: {chosen.out}/cross_attention.png, loss.png")
-
-# %% The page
-
 sharpest = np.max(maps, axis=(0, 2)).mean()  # each word's largest weight in any head
-page = Page(
-    "Translate",
-    claim="The paper's encoder and decoder learn to translate between two small invented "
-    "languages. Without cross-attention the decoder writes the same sentence for every source.",
-)
-page.say(
-    "The second language has other words and another order: adjectives follow their noun and agree "
-    "with it, the verb is last, and the adverb is first. "
-    f"`{' '.join(pairs[0][0])}` is `{' '.join(pairs[0][1])}`. The sentences below have pairs of "
-    "nouns that were never trained on.",
-)
-page.ask(
-    "Without cross-attention the decoder does not see the source. What does it write?",
-    f"It writes {different} sentence{'s' * (different > 1)} for all {asked} sources, and "
-    f"{exact(unseeing):.1%} of the sources are translated. It learns what a sentence looks like, "
-    "and not which one is asked for.",
-)
-page.section("Three sentences")
-for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
-    page.say(
-        f"`{' '.join(ours)}` is translated as `{' '.join(seen)}`, and without the source as "
-        f"`{' '.join(unseen)}`."
-    )
-page.section("Where the decoder looks in the source")
-page.figure(
-    chosen.out / "cross_attention.svg",
+looks = page.figure(
+    plot_heads(
+        np.array(maps),
+        [f"→ {word}" for word in (*theirs, "<end>")],
+        ours,
+        titles=[f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)],
+    ),
+    "cross_attention",
     alt=f"The weights of {len(maps)} heads from the words that are written to the words of the "
     f"source. Each word that is written has a head with {sharpest:.0%} of its weight on one word "
     "of the source, on average.",
-    caption="A row is a word that is written, a column is a word of the source.",
+    caption="A row is a word that is written, a column is a word of the source",
 )
-page.section("What it reaches, with cross-attention and without")
-page.figure(
-    chosen.out / "loss.svg",
-    alt=described(runs, "held-out sentences"),
-    caption="The loss, and the share of words that are right, at each step",
+page.finding(
+    f"{exact:.1%} of {asked} sentences with pairs of nouns that the model never saw are translated "
+    f"without an error; with four beams {exact_beams:.1%}.",
+    looks,
 )
-marks.table(page, f"Scores after the training, on {asked} sentences that were held out")
-page.conclude(
-    "All that the decoder knows of the source comes through cross-attention. It can look at any "
-    "word of the source at any time, so the order of the two languages may differ.",
-    try_it(chosen.file),
+
+# %% What it reaches, with cross-attention and without
+
+page.ask(
+    "Without cross-attention the decoder does not see the source. If it is given the words of a "
+    "translation up to one, how often does it know this word? A guess is right in "
+    f"{1 / len(THEIRS):.0%}.",
+    f"In {np.mean(blind_run.history['accuracy'][-20:]):.0%}: it learns what a sentence looks like, "
+    f"and not which one is asked for. Alone it writes {different} sentence"
+    f"{'s' * (different > 1)} for all {asked} sources, such as `{' '.join(unseeing[0])}`.",
+    guesses=("5 %", "35 %", "65 %"),
 )
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+compare(
+    page,
+    "Without cross-attention every source has the same translation\n"
+    "(smoothed labels keep the loss above 0.6)",
+    (run, exact),
+    (blind_run, exact_unseeing),
+    choices=len(THEIRS),
+    at_least=0.95,
+    at_most=0.05,
+    counted="words",
+    scored="held-out sentences",
+)
+
+# %% What to conclude
+# All that the decoder knows of the source comes through cross-attention. It can look at any word of
+# the source at any time, so the order of the two languages may differ.
+
+page.end()
 
 # %% Try it
 # - Write `KIND_A.add("cat")` after the training: which of the sentences are wrong now, and where?

@@ -8,23 +8,20 @@ that it writes. Here the two differ by one mask: "last" may look at the last sta
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attention import additive_attention
-from attention.figures import ABLATION, MODEL, name_ends, new_figure, save_figure
+from attention.figures import ABLATION, MODEL, name_ends, new_figure
 from demos._losses import draw_levels
-from demos._page import Page
-from demos._training import Marks, Run
-from demos.texts.sources import your_journey as source
+from demos._training import Run
+from demos.publish import Published
 from minigrad import Tensor, cross_entropy, no_grad, stack, tanh
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 VOCABULARY, D, BATCH, LENGTHS = 10, 32, 64, (2, 4, 8, 16)
-Shares = dict[tuple[int, str], np.ndarray]  # by length and kind, the share of right words by place
 
 
 class Reader(Module):
@@ -70,34 +67,12 @@ def train(T: int, kind: str, chosen: Namespace) -> np.ndarray:
         return np.mean(model(words).argmax(-1) == words, axis=0)  # (T,)
 
 
-def measure(chosen: Namespace) -> tuple[Shares, dict[tuple[int, str], float]]:
-    """Train each length with each kind of reading; return the right words and the known ones."""
+def show(page: Published) -> None:
+    """Train each length with each kind of reading; show right words, and judge them."""
+    chosen, marks = page.chosen, page.marks
     right = {(T, kind): train(T, kind, chosen) for T in LENGTHS for kind in ("all", "last")}
-    known = {run: source.beyond_chance(hits, VOCABULARY).sum() for run, hits in right.items()}
-    return right, known
-
-
-def report(right: Shares, known: dict[tuple[int, str], float], marks: Marks) -> None:
-    """Print the table, and judge what it shows."""
-    print("\n0 · A sentence said again: right words, and how many are known and not guessed\n")
-    print("      words        all states    the last state")
-    for T in LENGTHS:
-        kinds = ((right[T, kind].mean(), known[T, kind]) for kind in ("all", "last"))
-        cells = (f"{share:10.1%}, {number:4.1f}" for share, number in kinds)
-        print(f"   {T:>8}  {'  '.join(cells)}")
-    least = min(right[T, "all"].mean() for T in LENGTHS)
-    marks.at_least("all states, any length", least, 0.99)
-    marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
-    marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
-    most = np.max([known[T, "last"] for T in LENGTHS])
-    marks.at_most("most words known from the last state", most, 4, ".1f")
-    gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
-    what = "the last state: right words, gained from a length to the next"
-    marks.at_most(what, gains.max(), -0.05)
-
-
-def draw(right: Shares, folder: Path) -> None:
-    """Draw one_vector.png and .svg: right words by length, and by place in the longest sentence."""
+    chance = 1 / VOCABULARY  # (the words that are known, if the rest is guessed)
+    known = {run: ((hits - chance) / (1 - chance)).sum() for run, hits in right.items()}
     figure = new_figure(7.6, 3.4)
     by_length, by_place = figure.subplots(1, 2, sharey=True)
     ends = []
@@ -110,45 +85,50 @@ def draw(right: Shares, folder: Path) -> None:
         ends.append((right[16, kind][-1], label, colour))
     by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words")
     by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
-    chance = {"chance": 1 / VOCABULARY}
-    draw_levels(by_length, chance)
-    name_ends(by_place, ends + draw_levels(by_place, chance))
+    draw_levels(by_length, {"chance": chance})
+    name_ends(by_place, ends + draw_levels(by_place, {"chance": chance}))
     by_length.set_title("One vector forgets long sentences", fontsize=10)
     by_place.set_title("and keeps the last words only", fontsize=10)
     for panel in (by_length, by_place):
         panel.grid(alpha=0.25)
-    save_figure(figure, folder / "one_vector")
-
-
-def show(page: Page, right: Shares, known: dict[tuple[int, str], float], chosen: Namespace) -> None:
-    """Add the section to the page."""
-    page.section("What it opens with: one vector, or all of them")
-    page.ask(
-        "A recurrent network reads words drawn from ten, and a decoder says them again from the "
-        f"last state, which has {D} numbers. It is trained for {chosen.steps} steps. How many "
-        "words of a sentence of 16 does it know?",
-        f"About {known[16, 'last']:.0f}. With {D} numbers there would be room for more, but this "
-        f"training does not find it. With attention over all states it knows "
-        f"{known[16, 'all']:.0f}.",
-    )
-    page.table(
-        ["words", "all states: right", "known", "the last state: right", "known"],
-        [
-            [
-                T,
-                *(
-                    cell
-                    for kind in ("all", "last")
-                    for cell in (f"{right[T, kind].mean():.1%}", f"{known[T, kind]:.1f}")
-                ),
-            ]
-            for T in LENGTHS
-        ],
-        caption="A sentence said again: right words, and words that are known and not guessed",
-    )
-    page.figure(
-        chosen.out / "one_vector.svg",
-        alt="Read through all states every word is right at every length. Read through the last "
-        "state the share falls as sentences grow, and only the last words of 16 are right.",
+    shares = ", ".join(f"{right[T, 'last'].mean():.0%}" for T in LENGTHS)
+    drawn = page.figure(
+        figure,
+        "one_vector",
+        alt=f"Right words in sentences of 2, 4, 8 and 16: read through the last state {shares}, "
+        "and only the last words of 16; through all states at least "
+        f"{min(right[T, 'all'].mean() for T in LENGTHS):.0%}.",
         caption="Right words by length, and by place in a sentence of 16",
     )
+    page.finding(
+        f"A network reads 16 words drawn from ten. From its last state, which has {D} numbers, a "
+        f"decoder knows about {known[16, 'last']:.0f} of them; with attention over all states it "
+        f"knows {known[16, 'all']:.0f}.",
+        drawn,
+    )
+    page.ask(
+        f"Is there room for the 16 words in {D} numbers?",
+        f"Yes: 16 words of ten are {16 * np.log2(VOCABULARY):.0f} bits, and {D} float32 numbers "
+        f"have {32 * D:,}. But a training of {chosen.steps} steps does not find it.",
+        guesses=("yes", "no"),
+    )
+    share = lambda T, kind: f"{right[T, kind].mean():.1%}"
+    count = lambda T, kind: f"{known[T, kind]:.1f}"
+    with page.folded("Right words and known words, by length"):
+        page.table(
+            ["words", "all states: right", "known", "the last state: right", "known"],
+            [
+                [T, *(f(T, kind) for kind in ("all", "last") for f in (share, count))]
+                for T in LENGTHS
+            ],
+            caption="A sentence said again: right words, and words that are known and not guessed",
+        )
+    least = min(right[T, "all"].mean() for T in LENGTHS)
+    marks.at_least("all states, any length", least, 0.99)
+    marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
+    marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
+    most = np.max([known[T, "last"] for T in LENGTHS])
+    marks.at_most("most words known from the last state", most, 4, ".1f")
+    gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
+    what = "the last state: right words, gained from a length to the next"
+    marks.at_most(what, gains.max(), -0.05)

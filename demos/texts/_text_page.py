@@ -1,102 +1,191 @@
-"""Demos · Texts: the page of a source text, with its numbers beside ours and its doubtful lines."""
+"""Demos · Texts: what the pages of the source texts share.
+
+Each shows its numbers beside ours, its doubtful lines, both passes of an example with the text's
+inputs and with inputs of unit variance, and what the scale does to that example.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from demos._page import Html, Page
-from demos._training import Marks
-from demos.texts.sources import KINDS, Teller, agreeing, counted, kinds
+from attention.figures import name_ends, name_place, new_figure
+from demos.publish import Published
+from demos.site._parts import printed, set_text
+from demos.site._templates import inline, markdown
+from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
+from minigrad import Steps, Tensor, graph
+from minigrad.graphs.render import described
 
-WIDEST = 16  # numbers in a row of a table
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 LEGEND = {
-    "wrong": "what the text says, prints or runs is not so",
-    "unclear": "it can be read in two ways, or a name says something else",
-    "left open": "nothing is wrong, but a condition, a choice or a further case is not mentioned",
+    "wrong": "wrong",
+    "unclear": "unclear (it can be read in two ways)",
+    "left open": "left open (a condition, a choice or a further case is not mentioned)",
 }
+WIDEST = 32  # cells in a row
 
 
-class TextPage(Page):
-    """A page that knows the content of a module of `demos.texts.sources`."""
+def numbers(page: Published, text: ModuleType) -> None:
+    """Say how many of the text's numbers come back; show a cell for each, and fold all of them."""
+    same, total = counted(text)
+    lost = f" What cannot come back: {text.LOST}." * bool(text.LOST)
+    page.say(
+        f"{same} of {total} numbers that the text prints come back, in every printed digit.{lost}"
+    )
+    said = "A cell is a printed number; point at it to see both."
+    said += " A cross is another number, an empty cell is not computed." * (same < total)
+    page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
+    with page.folded(f"All {total} numbers, array by array"):
+        lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
+        page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
+    page.parts[-1].place = "below"
 
-    def __init__(self, text: ModuleType, title: str, *, claim: str) -> None:
-        super().__init__(title, claim=claim)
-        self.text, self.ours = text, text.ours()
 
-    def numbers(
-        self, *first: str, names: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None
-    ) -> None:
-        """Say how many numbers come back, and show `first` beside ours and all others folded.
+def strip(text: ModuleType) -> str:
+    """Return a picture of each array, in its rows, with a cell for each number."""
+    shown = ""
+    for name, (shape, pairs) in compared(text).items():
+        places = [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(shape)]
+        shown += '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
+        shown += f"<code>{escape(name)}</code>{cells(name, places, pairs, _width(shape))}</div>"
+    return shown
 
-        names   for an array, the names of its rows and of its columns
-        """
-        names = names or {}
-        same, printed = counted(self.text)
-        self.section("Its numbers beside ours")
-        self.say(
-            f"The text prints {printed} numbers, and {same} of them come out of minigrad as the "
-            "same text, in every printed digit."
-            + (f" What cannot come back: {self.text.LOST}." if self.text.LOST else "")
-        )
-        for name in first:
-            self._beside(name, *names.get(name, ((), ())))
-        with self.folded(f"All {printed} numbers, array by array"):
-            rows = []
-            for name, numbers in self.text.PRINTED.items():
-                count, mine = len(numbers.split()), self.ours.get(name)
-                came = 0 if mine is None else agreeing(numbers, self.text.as_text(mine))
-                shape = "" if mine is None else " × ".join(map(str, mine.shape)) or "1"
-                rows.append([name, shape, count, came])
-            caption = "Every array that the text prints, and how many of its numbers come back"
-            self.table(["array", "shape", "numbers", "the same"], rows, caption=caption)
-            for name in self.ours:
-                if name not in first:
-                    self._beside(name, *names.get(name, ((), ())))
 
-    def _beside(self, name: str, rows: Sequence[str], columns: Sequence[str]) -> None:
-        """Show one array as the text prints it, and as we compute it."""
-        array = self.ours[name]
-        theirs, mine = self.text.PRINTED[name].split(), self.text.as_text(array)
-        width = array.shape[-1] if array.ndim else 1
-        caption = f"{name}: {agreeing(self.text.PRINTED[name], mine)} of {len(mine)} the same"
-        if width > WIDEST:
-            self.say(f"{caption}.")
-            self.code(["the text  " + " ".join(theirs), "ours      " + " ".join(mine)])
-            return
-        columns = columns or [str(n + 1) for n in range(width)]
-        if array.ndim < 2:
-            both = [["the text", *theirs], ["ours", *mine]]
-            self.table(["", *columns], both, caption=caption)
-            return
-        lines = []
-        for start, index in zip(
-            range(0, len(mine), width), np.ndindex(array.shape[:-1]), strict=True
-        ):
-            label = rows[len(lines)] if rows else ", ".join(str(n + 1) for n in index)
-            lines.append([label, *theirs[start : start + width], *mine[start : start + width]])
-        groups = [("", 1), ("the text", width), ("ours", width)]
-        self.table(["", *columns, *columns], lines, caption=caption, groups=groups)
+def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -> str:
+    """Return a picture of cells, `width` in a row: each says its place and both numbers."""
+    shown = ""
+    for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
+        said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
+        fill = "currentColor" if theirs == ours else "none"
+        cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
+        shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
+        shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
+        shown += f'pointer-events="all"/>{cross}</g>'
+    same = sum(theirs == ours for theirs, ours in pairs)
+    right, below = width * 11, -(-len(pairs) // width) * 11
+    return (
+        f'<svg class="drawn" role="img" width="{right}" height="{below}" stroke="currentColor" '
+        f'viewBox="0 0 {right} {below}" style="border-radius:0; max-width:100%" '
+        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">{shown}</svg>'
+    )
 
-    def doubts(self, tell: Teller) -> None:
-        """Show each line that is wrong, unclear or left open, with its computation."""
-        self.section("What is wrong in it, unclear or left open")
-        found = dict(zip(KINDS, kinds(self.text), strict=True))
-        rows = [[kind, LEGEND[kind], count] for kind, count in found.items()]
-        self.table(["kind", "meaning", "entries"], rows, caption="Three kinds of entries")
-        for number, (slip, shown, printed) in enumerate(tell.doubts, 1):
-            kind = escape(slip.kind)
-            label = f'<span class="kind {kind.replace(" ", "-")}">{kind}</span>'
-            self.head(Html(f"{number} {label}"))
-            facts = {"The text": [slip.says], "What is so": [slip.so], "Computed": shown}
-            self.facts({name: sentences for name, sentences in facts.items() if sentences})
-            if printed:
-                self.code(printed.splitlines())
 
-    def judged(self, marks: Marks) -> None:
-        """Show every number of the run that has a pass mark, beside its mark, folded."""
-        with self.folded(f"{len(marks.rows)} numbers of this run, each beside its pass mark"):
-            marks.table(self, "What the claims of this page rest on, and what would refute them")
+def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
+    """Return one array as the text prints it, row by row, and ours below if one number differs."""
+    same, width = sum(theirs == ours for theirs, ours in pairs), _width(shape)
+    lines = [f"{name} {shape}: {same} of {len(pairs)} are equal"]
+    for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
+        if side == "ours" and (same == len(pairs) or None in numbers):
+            continue
+        lines += [f"{side}:"] * (same < len(pairs))
+        wide = max(map(len, numbers))
+        rows = (numbers[at : at + width] for at in range(0, len(numbers), width))
+        lines += ["  " + " ".join(f"{number:>{wide}}" for number in row) for row in rows]
+    return "\n".join(lines)
+
+
+def _width(shape: tuple[int, ...]) -> int:
+    return min(shape[-1] if shape else 1, WIDEST)
+
+
+def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
+    """Show the lines that are wrong, unclear or left open, the weighty ones first, others folded.
+
+    computed  for each of text.SLIPS, Markdown that says what shows it
+    """
+    count = (f"{n} {LEGEND[kind]}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
+    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
+    found = zip(text.SLIPS, computed, strict=True)
+    ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
+    told = [_told(number, *each) for number, each in enumerate(ordered, 1)]
+    first = sum(slip.weighty for slip in text.SLIPS)
+    shown, said = zip(*told, strict=True)
+    page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
+    with page.folded(f"The other {len(told) - first} lines"):
+        page.html(_beside("19rem", shown[first:]))
+    page.parts[-1].place = "below"
+
+
+def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
+    """Return a line of the text, what is so, and what shows it: as HTML and for a terminal."""
+    says, so = (inline(part, set_text) for part in (slip.says, slip.so))
+    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
+    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {computed}', set_text)}"
+    said = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {computed}"
+    return html, printed(said).replace("\n\n", "\n")
+
+
+def _beside(width: str, shown: Sequence[str]) -> str:
+    """Return parts side by side, as many as there is room for."""
+    parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
+    columns = f"repeat(auto-fill,minmax(min({width},100%),1fr))"
+    return (
+        f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
+    )
+
+
+def both_passes(
+    page: Published,
+    runs: Mapping[str, tuple[str, Callable[[], Tensor]]],
+    *,
+    title: str,
+    limits: tuple[float, float],
+) -> None:
+    """Show the graphs of two runs on one scale of colours, and fold both passes step by step.
+
+    runs    the name of a picture → what it shows, and a function that computes the output
+    limits  the gradients at the ends of the scale
+    """
+    noted, drawn = [], []
+    for name, (caption, run) in runs.items():
+        with Steps() as steps:
+            output = run()
+        drawing = graph(output, grads=True, limits=limits, steps=steps)
+        steps.backward(output)
+        noted.append(steps)
+        alt = f"{caption}: {described(drawing)}."
+        drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
+    drawn[0].html, drawn[1].html = _beside("26rem", [part.html for part in drawn]), ""
+    drawn[0].place = "below"
+    first, second = (caption for caption, _ in runs.values())
+    path = page.chosen.out / "steps.html"
+    noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)
+    with page.folded(f"{title}: both passes, step by step"):
+        page.embed(path)
+    page.parts[-1].place = "below"
+
+
+def scale_figure(
+    scales: np.ndarray,
+    lines: Mapping[str, tuple[np.ndarray, str, str]],
+    *,
+    sides: tuple[str, str],
+    titles: tuple[str, str],
+    usual: tuple[float, str],
+    low: float,
+) -> Figure:
+    """Draw two measurements over the scale of the scores, one above the other.
+
+    lines  a name → the measurements (scales, 2), the line's colour and its style
+    sides  what is measured above and below; the axis below is logarithmic and begins at `low`
+    usual  the scale that is marked, and its name
+    """
+    figure = new_figure(6.8, 6.6)
+    panels = figure.subplots(2, 1, sharex=True)
+    panels[1].set(yscale="log", ylim=(low, 1e2), xscale="log", xlabel="scale of QKᵀ")
+    for n, panel in enumerate(panels):
+        for measured, colour, style in lines.values():
+            panel.plot(scales, measured[:, n], style, color=colour)
+        name_ends(panel, [(found[-1, n], name, c) for name, (found, c, _) in lines.items()])
+        name_place(panel, *usual)
+        panel.set_ylabel(sides[n])
+        panel.set_title(titles[n], fontsize=10, pad=18)
+        panel.grid(alpha=0.25)
+    return figure

@@ -86,10 +86,7 @@ WRONG = {
             "return found",
             "the order is d, a, c, b, and b was made from a",
         ),
-        (
-            TYPICAL,
-            "all values that were made from it. But for c = a + b the order is a, b, c",
-        ),
+        (TYPICAL, "all values that were made from it. But for c = a + b the order is a, b, c"),
         (
             "found, done = [], set()\n"
             "def visit(value):\n"
@@ -104,10 +101,7 @@ WRONG = {
         ),
     ],
     "e06_bug": [
-        (
-            TYPICAL,
-            "the slope of 2ⁿ a is 2ⁿ",
-        ),
+        (TYPICAL, "the slope of 2ⁿ a is 2ⁿ"),
         (
             "def walk(value, g):\n"
             "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
@@ -211,14 +205,8 @@ WRONG |= {
             "Along axis 0 input 0 of shape (5,) was broadcast to (3, 5): the shares of its copies "
             "belong added up, and the VJP gives the mean of them",
         ),
-        (
-            "import numpy as np\nreturn np.resize(g, shape)",
-            "the VJP gives the first share",
-        ),
-        (
-            TYPICAL,
-            "for g of shape (3, 5) has the shape (3,); the shape (3, 1) was expected",
-        ),
+        ("import numpy as np\nreturn np.resize(g, shape)", "the VJP gives the first share"),
+        (TYPICAL, "for g of shape (3, 5) has the shape (3,); the shape (3, 1) was expected"),
     ],
     "e10_matmul": [
         (TYPICAL, "right if input 1 is transposed"),
@@ -266,10 +254,7 @@ WRONG |= {
             "return value, lambda g, y: (g.data if isinstance(g, minigrad.Tensor) else g) * x / y",
             "because g leaves the record in the VJP, as by `.data`",
         ),
-        (
-            TYPICAL,
-            "gives 2 times the true gradient",
-        ),
+        (TYPICAL, "gives 2 times the true gradient"),
         (
             "return np.sqrt((x * x).sum(axis=1, keepdims=True)), lambda g, y: g * x / y",
             "length(x) for x of shape (2, 3, 5) has the shape (2, 1, 5)",
@@ -286,10 +271,7 @@ WRONG |= {
             f"{WEIGHTS}lambda g, y: g * y",
             "The value uses the result of exp twice, and the VJP does not count sum (its input 0)",
         ),
-        (
-            TYPICAL,
-            "mixes the elements of input 0 along axis 1, and the VJP along no axis",
-        ),
+        (TYPICAL, "mixes the elements of input 0 along axis 1, and the VJP along no axis"),
         (
             f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum())",
             "along axis 1, and the VJP along axis 0 and axis 1",
@@ -311,10 +293,7 @@ WRONG |= {
         ),
     ],
     "e14_cross_entropy": [
-        (
-            TYPICAL,
-            "mixes the elements of input 0 along axis 1, and the VJP along no axis",
-        ),
+        (TYPICAL, "mixes the elements of input 0 along axis 1, and the VJP along no axis"),
         (
             (f"{LOGARITHM}lambda g, y: g - np.exp(y)", RIGHT_LOSS),
             "sum to 0. But for scores of shape (3, 5) the sums are -1.139, 0.8277, -2.809",
@@ -413,10 +392,7 @@ STEP = (
 
 WRONG |= {
     "e16_pencil": [
-        (
-            TYPICAL,
-            "not right (the scale is missing in the scores). Its line",
-        ),
+        (TYPICAL, "not right (the scale is missing in the scores). Its line"),
         (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
         (PENCIL.replace("12", "8"), "dp_1 = 8 is not right (the weight does not belong here yet)"),
         (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
@@ -440,10 +416,7 @@ WRONG |= {
         (TYPICAL, "dead is 'more': write 'rises'"),
     ],
     "e18_bug": [
-        (
-            TYPICAL,
-            "do not depend on any other query",
-        ),
+        (TYPICAL, "do not depend on any other query"),
         (
             "e = np.exp(scores - scores.max(axis=-1, keepdims=True))\n"
             "return e / e.sum(axis=1, keepdims=True)",
@@ -486,10 +459,7 @@ WRONG |= {
         ("return where(mask, 0.0, softmax(where(mask, -np.inf, scores)))", "weights of 0. But"),
     ],
     "e21_heads": [
-        (
-            TYPICAL,
-            "x is x again. But 336 of 420 elements",
-        ),
+        (TYPICAL, "x is x again. But 336 of 420 elements"),
         (("return x.reshape(*batch, T, num_heads, d_k)", MERGE), "the shape (5, 3, 2); the shape"),
         (
             ("return x.reshape(*batch, T, d_k, num_heads).swapaxes(-1, -3).swapaxes(-1, -2)",) * 2,
@@ -501,10 +471,7 @@ WRONG |= {
             ("return P * (G @ V.mT)", LAST),
             "so each row of ∂L/∂Z sums to 0. But here it is P ⊙ ∂L/∂P, and the average of each row",
         ),
-        (
-            TYPICAL,
-            "here the plain mean of each row is subtracted",
-        ),
+        (TYPICAL, "here the plain mean of each row is subtracted"),
         (
             (SCORES, LAST.replace("dQ = scale *", "dQ =")),
             "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",
@@ -512,10 +479,7 @@ WRONG |= {
         ((SCORES, LAST.replace("dZ.mT", "dZ")), "value s. But ∂L/∂K is scale · ∂L/∂Z Q here"),
         ((SCORES, LAST.replace("P.mT", "P")), "value s. But ∂L/∂V is P G here"),
         ((SCORES, LAST.replace("dZ @", "dZ.mT @")), "But ∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
-        (
-            (SCORES, LAST.replace("dZ @", "P @")),
-            "so ∂L/∂Q is 0. But its largest",
-        ),
+        ((SCORES, LAST.replace("dZ @", "P @")), "so ∂L/∂Q is 0. But its largest"),
         (
             (SCORES, f"dZ = scores_back(weights(Q, K, scale, True), V, G)\n{LAST}"),
             "a query without a key gets the gradient 0",
@@ -526,10 +490,7 @@ WRONG |= {
         ),
     ],
     "e23_optimizer": [
-        (
-            TYPICAL,
-            "1 and 1000 by 0.316, 0.316, 0.316",
-        ),
+        (TYPICAL, "1 and 1000 by 0.316, 0.316, 0.316"),
         (
             (MOMENTUM, ADAM.replace("return p", "m, v = corrected_m, corrected_v\nreturn p")),
             "step 2 is",
@@ -541,19 +502,13 @@ WRONG |= {
         ),
     ],
     "e24_reverse": [
-        (
-            TYPICAL,
-            "the block adds nothing, and x comes out as it went in",
-        ),
+        (TYPICAL, "the block adds nothing, and x comes out as it went in"),
         (
             (BLOCK.replace("attention(q, k, v, softmax)", "v"), STEP),
             "depends on every position. But at position 0 it depends on 0 alone",
         ),
         ((BLOCK, STEP.replace("x.grad = None", "pass")), "against its own gradient in this step"),
-        (
-            (BLOCK, f"if t > 1:\n    return\n{STEP}"),
-            "95 % of new sequences are written backwards",
-        ),
+        ((BLOCK, f"if t > 1:\n    return\n{STEP}"), "95 % of new sequences are written backwards"),
         ((BLOCK, STEP.replace("x.data, *means[name] = ", "_ = ")), "moves every parameter"),
     ],
 }
@@ -570,7 +525,7 @@ RIGHT = {
         "for axis, n in enumerate(shape):\n"
         "    if n == 1:\n"
         "        g = g.sum(axis=axis, keepdims=True)\n"
-        "return g",
+        "return g"
     ],
     "e05_order": [
         "found, waiting = [], [root]\n"
@@ -579,7 +534,7 @@ RIGHT = {
         "    waiting = [x for x in waiting if x is not value]\n"
         "    found.append(value)\n"
         "    waiting += [x for x in value.inputs if x not in waiting]\n"
-        "return found",
+        "return found"
     ],
     "e06_bug": [
         "waiting = {root}\n"
@@ -588,7 +543,7 @@ RIGHT = {
         "    waiting.remove(value)\n"
         "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
         "        x.grad += function(value.grad)\n"
-        "        waiting.add(x)",
+        "        waiting.add(x)"
     ],
     "e16_pencil": [
         PENCIL.replace("2 / 3", "0.667").replace("4 / 3", "1.33"),

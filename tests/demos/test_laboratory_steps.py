@@ -30,7 +30,7 @@ def measured():
 
 def judged(measured):
     marks = Judged()
-    Steps(measured, seed=0, size="default").print(marks)
+    Steps(measured, seed=0, size="default").judge(marks)
     return marks
 
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from attention import merge_heads, split_heads
+from attention import split_heads
 from attention.maps import entropy
-from demos.texts import _seven_words
-from demos.texts._tensors import draw_looks, draw_orders
+from demos.texts._tensors import draw_orders
 from demos.texts.sources import love_transformers as source
-from demos.texts.sources import numbers
-from minigrad import Tensor, gradients, softmax
+from demos.texts.sources import parsed
+from minigrad import gradients, softmax
 
 OURS = source.ours()
 RAW = OURS["Q'"] @ np.stack([OURS["K'₁"], OURS["K'₂"]]).mT  # (H, T, S)
@@ -53,39 +52,20 @@ def test_the_text_s_own_lines_give_the_same_at_every_size(n, d_model, h):
     np.testing.assert_allclose(found["output"], output, rtol=1e-9, atol=1e-9)
 
 
-def test_the_share_of_dead_queries_counts_those_below_the_limit():
-    reached, weights = np.array([[1e-9, 2.0, 3.0]]), np.array([[[1.0, 0], [0.5, 0.5], [0, 1]]])
-    heads = _seven_words.Heads({"weights": weights}, np.zeros(1), reached, 1.0)
-    assert heads.dead(0.1) == pytest.approx(1 / 3) and heads.sharp == pytest.approx(2 / 3)
-    assert _seven_words.dying(heads) == 0.002
-
-
 # ------------------------------------------------------------------ value: its pictures
 
-H, T, S, d_v = 2, 3, 5, 2
 
-
-def test_both_orders_are_drawn_with_every_number_and_the_frame_is_one_row():
-    draw = np.random.default_rng(0)
-    scores, outputs = draw.standard_normal((H, T, S)), 10 + draw.standard_normal((H, T, d_v))
-    weights, joined = softmax(scores), merge_heads(Tensor(outputs)).data
-    (panel,) = draw_orders("abc", scores, weights, outputs, joined).axes
+def test_both_orders_are_drawn_with_their_numbers_and_the_frame_is_one_row():
+    weights = softmax(np.random.default_rng(0).standard_normal((2, 3, 5)))  # (H, T, S)
+    (panel,) = draw_orders("abc", weights).axes
     said = [text.get_text() for text in panel.texts]
     form = lambda array: [f"{number:.2f}".replace("0.", ".") for number in array.ravel()]
     assert [t for t in said if t.startswith(".")] == form(weights[0]) + form(weights)
-    for frame in (p for p in panel.patches if not p.get_fill()):  # a whole row, in both orders
-        x, y = frame.get_xy()
-        inside = [t for t in panel.texts if y < t.get_position()[1] < y + 1]
-        row = [t.get_text() for t in inside if x < t.get_position()[0] < x + S]
-        assert frame.get_width() == S and row == form(weights[0, 1])
-
-
-def test_a_row_of_maps_is_drawn_for_each_layer():
-    layers = {name: np.random.default_rng(i).random((H, T, T)) for i, name in enumerate("pqr")}
-    images = [panel.images[0] for panel in draw_looks(layers, "abc").axes if panel.images]
-    expected = [looks for weights in layers.values() for looks in weights]
-    for image, looks in zip(images, expected, strict=True):
-        np.testing.assert_array_equal(image.get_array(), looks)
+    for frame in panel.lines:  # a whole row, in both orders
+        (left, right, *_), y = frame.get_data()
+        inside = [t for t in panel.texts if min(y) < t.get_position()[1] < max(y)]
+        row = [t.get_text() for t in inside if left < t.get_position()[0] < right]
+        assert row == form(weights[0, 1])
 
 
 # ------------------------------------------------------------------ value: its slips
@@ -109,7 +89,7 @@ def test_what_is_called_scores_are_weights_and_weighted_scores_are_averages():
 
 
 def test_two_printed_weights_exceed_the_bound_of_the_layer_and_none_that_of_a_head():
-    sizes = np.abs(numbers(source.PRINTED["W_Q"]))
+    sizes = np.abs(parsed(source.PRINTED["W_Q"]))
     assert sorted(sizes[sizes > np.sqrt(6 / 8)]) == [0.88657405, 0.91431032]
     assert sizes.max() < np.sqrt(6 / 6) == 1
 
@@ -122,7 +102,7 @@ def test_what_the_weights_multiply_is_the_mean_square_and_not_the_variance():
 def test_head_2_is_one_hot_and_its_three_printed_rows_are_the_same():
     rows = np.array(source.PRINTED["heads"].split()).reshape(2, 3, 2)
     assert (rows[1] == rows[1, 0]).all() and not (rows[0] == rows[0, 0]).all()
-    assert 1 - numbers(source.PRINTED["weights"]).reshape(2, 3, 3)[1, :, 0].min() < 2e-9
+    assert 1 - parsed(source.PRINTED["weights"]).reshape(2, 3, 3)[1, :, 0].min() < 2e-9
     left = OURS["weights"][1][:, 1:].sum(axis=1)
     np.testing.assert_allclose(left, [7.0228e-10, 7.323e-23, 3.9108e-22], rtol=1e-4)
     assert entropy(OURS["weights"][1]).mean() / np.log(3) < 1e-8

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from demos.texts.sources import love_you as source
-from demos.texts.sources import numbers
+from demos.texts.sources import parsed
 from demos.texts.sources.love_you import largest, measure
 from minigrad import Tensor
 
@@ -33,7 +33,7 @@ def inputs(**case):
 
 
 def test_the_printed_part_of_the_first_row_sums_to_2308():
-    known = numbers(source.PRINTED["I"])
+    known = parsed(source.PRINTED["I"])
     assert len(known) == 470 and known.sum() == 2308 and set(known) == set(range(1, 10))
     assert list(known[:5]) == [8, 5, 6, 7, 7] and list(known[-5:]) == [5, 1, 8, 4, 2]
     assert 42 <= 2496 - 2308 <= 42 * 9  # so the other 42 can make up the sum
@@ -42,7 +42,7 @@ def test_the_printed_part_of_the_first_row_sums_to_2308():
 def test_the_diagonal_gives_three_sums_and_they_give_all_nine_scores():
     assert list(source.sums()) == [2496, 2503, 2617]
     expected = [[24 * a * b for b in (2496, 2503, 2617)] for a in (2496, 2503, 2617)]
-    assert [int(n) for n in numbers(source.PRINTED["scores"])] == np.ravel(expected).tolist()
+    assert [int(n) for n in parsed(source.PRINTED["scores"])] == np.ravel(expected).tolist()
     assert source.ours()["scores"].tolist() == expected
 
 
@@ -51,7 +51,7 @@ def test_our_rows_have_the_sums_and_begin_as_printed(seed):
     rows = source.rows(np.random.default_rng(seed))
     assert rows.shape == (3, 512) and rows.min() >= 1 and rows.max() <= 9
     assert list(rows.sum(axis=1)) == [2496, 2503, 2617]
-    assert list(rows[0, :470]) == list(numbers(source.PRINTED["I"]))
+    assert list(rows[0, :470]) == list(parsed(source.PRINTED["I"]))
 
 
 # ------------------------------------------------------------------ value: its slips

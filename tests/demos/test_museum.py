@@ -3,6 +3,7 @@
 import re
 import runpy
 import sys
+from html import escape, unescape
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from attention import attention, attention_weights, causal_mask, split_heads
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.museum.exhibits import __file__ as hall
+from demos.museum.exhibits import shown as as_text
 from demos.museum.exhibits._engine import Value
 from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
+from demos.site._exhibits import drawing, seen, text
 from minigrad import Tensor, cross_entropy, getitem, gradients, softmax, where
 from tests.demos.running import ROOT, demo_here, python
 
@@ -244,7 +247,7 @@ def test_the_project_refuses_a_mistake_where_it_can_know(shown, monkeypatch):
         assert shown.refused() is None
         return
     assert REFUSED[shown.name] in shown.refused()
-    assert " ".join(shown.refused().split()) in " ".join(shown.screen().split())
+    assert " ".join(shown.refused().split()) in " ".join(text(shown).split())
     monkeypatch.setattr(shown.module, "refusal", lambda: None)
     with pytest.raises(AssertionError, match="should have been refused, but raised no error"):
         shown.refused()
@@ -331,12 +334,29 @@ def test_the_lines_shown_are_the_lines_that_run(shown):
     assert [line[2:] for line in lines if line[:1] != "+"] == broken
     renamed = [line.replace("def repaired(", "def broken(") for line in repaired]
     assert [line[2:] for line in lines if line[:1] != "-"] == renamed
-    screen = shown.screen().splitlines()
-    at = screen.index(f"   {lines[0]}")
-    assert screen[at : at + len(lines)] == [f"   {line}".rstrip() for line in lines]
+    assert "\n".join(f"   {line}".rstrip() for line in lines) in text(shown)
     check = "\n".join(f"     {line}" for line in source(shown.module.check, docstring=False))
-    assert check in shown.screen() and '"""' not in check
+    assert check in text(shown) and '"""' not in check
     assert check.count("\n") < 10
+
+
+@every
+def test_every_number_of_a_symptom_is_drawn_and_said(shown):
+    drawn = drawing(seen(shown))
+    said = drawn.partition('aria-label="')[2].partition('"')[0]
+    maps = re.findall(r'<path d="([^"]*)"/><path opacity=".15" d="([^"]*)"/>', drawn)
+    lines = [len(points.split()) for points in re.findall(r'points="(.*?)"', drawn)]
+    for what, *both in seen(shown):
+        assert f">{escape(what)}</text>" in drawn and escape(what) in said
+        for value in both:
+            if isinstance(value, np.ndarray) and value.dtype == bool:
+                assert [value.sum(), (~value).sum()] in [[x.count("z") for x in m] for m in maps]
+            elif np.size(value) > 40:
+                assert 2 * len(value) in lines
+            elif isinstance(value, np.ndarray):
+                assert all(f">{number:.2g}</text>" in drawn for number in value)
+            else:
+                assert f"{as_text(value)} " in said
 
 
 @every
@@ -348,14 +368,15 @@ def test_one_mistake_is_one_place_of_at_most_three_lines(shown):
 
 
 @every
-def test_an_exhibit_tells_its_story_in_whole_sentences_on_one_screen(shown):
+def test_an_exhibit_tells_its_story_in_whole_sentences_on_one_screen(shown, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     told = (shown.story, shown.module.symptom.__doc__, shown.module.check.__doc__)
-    for text in (*told, shown.module.REPAIR):
-        assert re.match("[A-Z]", text) and text.rstrip(") \n").endswith("."), text
+    for each in (*told, shown.module.REPAIR):
+        assert re.match("[A-Z]", each) and each.rstrip(") \n").endswith("."), each
     assert shown.story.startswith("This mistake ")
-    lines = shown.screen().splitlines()
-    assert len(lines) <= 36 and max(map(len, lines)) <= 100
-    assert str(ROOT) not in shown.screen()
+    lines = text(shown).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert str(ROOT) not in text(shown)
 
 
 # ---------------------------------------------------------------- the demo
@@ -376,15 +397,28 @@ def inside(tmp_path, capsys, monkeypatch):
 
 def test_the_demo_shows_all_and_says_what_was_caught(inside, run_once, tmp_path):
     printed = inside("--out", "out")
-    assert re.findall(r"^── (\d+) · (.+?) ─+ (\w+)$", printed, re.MULTILINE) == [
-        (str(i), exhibit(name).title, name) for i, name in enumerate(NAMES, start=1)
-    ]
-    assert len(re.findall(r" caught +passes$", printed, re.MULTILINE)) == 16
+    found = re.findall(r"^ +(\w+) +(\S.*?) {2,}caught +passes$", printed, re.MULTILINE)
+    assert found == [(name, exhibit(name).title) for name in NAMES]
     assert printed.endswith("\n2 of 2 checks passed; --marks shows them\n")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["index.html"]
     folder, done = run_once("museum")
     elsewhere = printed.replace("out/index.html", f"{folder}/index.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, elsewhere, "")
+
+
+def test_the_page_shows_a_mistake_before_it_tells_what_it_is(run_once):
+    page = (run_once("museum")[0] / "index.html").read_text("utf-8")
+    for number, name in enumerate(NAMES, start=1):
+        part = page.partition(f'<h2 id="exhibit-{number}"')[2].partition("<h2")[0]
+        before, _, folded = (unescape(re.sub("<[^>]*>", "", x)) for x in part.partition("<details"))
+        case = exhibit(name)
+        assert "".join(filter(None, source(case.module.broken))) in before
+        assert case.title not in before and name not in before and name in folded
+        assert folded.index("The check") < folded.index("repaired  passes")
+        assert "NOT CAUGHT" not in folded
+    # The names tell the mistakes, so no address has one.
+    addresses = " ".join(re.findall(r'(?:id|href)="([^"]*)"', page))
+    assert not [name for name in NAMES if name in addresses]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +443,7 @@ def test_a_name_may_be_anywhere_and_in_any_case_and_the_value_of_an_option_is_no
     """`in_place` here is a folder, and the name of an exhibit besides."""
     printed = inside("--seed", "3", "NO_SCALE", "--o", "in_place")
     assert re.findall(r"^── .+ (\w+)$", printed, re.MULTILINE) == ["no_scale"]
-    assert (tmp_path / "in_place").is_dir()
+    assert not [*(tmp_path / "in_place").iterdir()]  # (the page of all exhibits would stay)
 
 
 def test_the_checks_are_assertions_which_python_must_not_leave_out(tmp_path):

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     write_explorables(folder)
     for page in pages:
         (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
-    for name in ("site.css", "site.js", "softmax.js"):
+    for name in ("site.css", "site.js", "exhibit.js", "softmax.js"):
         shutil.copyfile(FOLDER / name, folder / name)
     shutil.copytree(PICTURES, folder / "pictures")
     return folder

@@ -1,9 +1,8 @@
 """Tests: the five source texts in one table, their printed numbers, and the marks of their demos.
 
-A demo prints each claim as a mark, and exits with 1 if one fails. So a demo that ran to its end has
-kept them, and its output is not computed a second time here: it runs whole in the slow group, once
-as it is, and once without the effect that it shows, where the marks must fail. What a text's
-functions compute is tested in a file of the text's name.
+A demo judges each claim by a mark, and exits with 1 if one fails. So its numbers are not computed a
+second time here: it runs whole in the slow group, once as it is, and once without the effect that
+it shows, where the marks must fail. What a text's functions compute is tested in a file of its own.
 """
 
 import re
@@ -14,12 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from demos.site._parts import printed as on_a_terminal
+from demos.site._parts import set_text
+from demos.site._templates import inline
+from demos.texts._text_page import cells
 from demos.texts.sources import (
     KINDS,
     Slip,
     agreeing,
     as_numpy_prints,
-    beside,
+    compared,
     counted,
     kinds,
     love_transformers,
@@ -57,7 +60,7 @@ TEXTS = {
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 26, 0),
-        "graph_mammal graph_reptile weights heads loss plane scale",
+        "graph_mammal graph_reptile weights heads plane scale",
     ),
 }
 every_text = pytest.mark.parametrize("name", TEXTS)
@@ -72,11 +75,6 @@ def run_of(name, *options):
 def ran(finished):
     """Run a text's demo quickly, once; return its folder and its printed text."""
     return lambda name: finished(*run_of(name, "--quick"))
-
-
-def flat(printed):
-    """Turn every run of spaces into one, so that it does not matter where a line is broken."""
-    return " ".join(printed.split())
 
 
 # ------------------------------------------------------------------ value: the printed numbers
@@ -99,6 +97,8 @@ def test_every_printed_number_comes_back_as_text_and_one_digit_more_would_be_see
     for array in lost & set(ours):  # there is a number for each, and it is another
         assert agreeing(source.PRINTED[array], source.as_text(ours[array])) == 0
     assert (agree, printed) == (same, printed) == counted(source)
+    for array, (shape, pairs) in compared(source).items():
+        assert np.prod(shape) == len(pairs) and (array in ours or not any(p[1] for p in pairs))
 
 
 def test_numpys_print_options_change_nothing():
@@ -108,18 +108,16 @@ def test_numpys_print_options_change_nothing():
         assert as_numpy_prints(array) == expected
 
 
-def test_all_numbers_of_both_sides_are_shown_row_by_row():
-    array = np.arange(6).reshape(2, 3) / 3
-    ours = as_numpy_prints(array)
-    printed = [text.replace("3", "4") for text in ours]
-    shown = beside("two rows", " ".join(printed), array, ours)
-    left, right = (
-        re.findall(rf"{side} (.*?)(?=   ours|$)", shown, re.M) for side in ("text", "ours")
-    )
-    assert " ".join(left).split() == printed and " ".join(right).split() == ours
-    assert len(left) == len(right) == 2
-    with pytest.raises(ValueError, match="zip"):
-        agreeing("1 2 3", ours)
+def test_a_cell_says_both_numbers_and_its_form_says_whether_they_are_equal():
+    pairs = [("1.50", "1.50"), ("2.", "3."), ("<4", None)]
+    shown = cells("x", ["x[0]", "x[1]", "x[2]"], pairs, 2)
+    found = re.findall('<title>(.*?)</title>.*?fill="(.*?)".*?/>(.*?)</g>', shown)
+    assert found == [
+        ("x[0]: the text 1.50, ours 1.50", "currentColor", ""),
+        ("x[1]: the text 2., ours 3.", "none", '<path d="M0 0 8 8M0 8 8 0"/>'),
+        ("x[2]: the text &lt;4, ours not computed", "none", ""),
+    ]
+    assert 'width="22" height="22"' in shown and "x: 1 of 3 numbers are equal" in shown
 
 
 # ------------------------------------------------------------------ what is said of the texts
@@ -130,7 +128,8 @@ def test_slips_and_completed_steps_are_sentences_and_each_slip_has_one_of_three_
     source = TEXTS[name].source
     assert source.SLIPS and source.COMPLETED and KINDS == ("wrong", "unclear", "left open")
     assert all(isinstance(slip, Slip) and slip.kind in KINDS for slip in source.SLIPS)
-    assert sum(kinds(source)) == len({slip.sentence for slip in source.SLIPS})
+    assert sum(slip.weighty for slip in source.SLIPS) == 3
+    assert sum(kinds(source)) == len({(slip.says, slip.so) for slip in source.SLIPS})
     parts = [part for slip in source.SLIPS for part in (slip.says, slip.so)]
     for sentence in (*parts, *source.COMPLETED):
         assert re.match(r'[A-Z`".√\d]|d_model|Var', sentence) and sentence.endswith("."), sentence
@@ -193,14 +192,21 @@ def test_the_demo_passes_every_mark_and_misses_some_without_its_effect(finished,
 
 
 @every_text
-def test_the_page_has_every_mark_in_one_table_and_none_in_its_prose(ran, name):
-    folder, _ = ran(name)
+def test_the_page_has_every_mark_every_slip_and_every_printed_number(ran, name):
+    folder, printed = ran(name)
+    source, same, total, _, marks, *_ = TEXTS[name]
     page = re.sub(r' srcdoc="[^"]*"', "", (folder / "index.html").read_text("utf-8"))
     rows = re.findall(r"<tr>" + r"<td[^>]*>(.*?)</td>" * 4 + "</tr>", page)
     verdicts = ("passed", "not reached (--quick)")
     names = [unescape(what).strip() for what, *_, verdict in rows if verdict in verdicts]
-    assert len(names) == len(set(names)) == TEXTS[name].marks
-    assert "expected at" not in page
+    assert len(names) == len(set(names)) == marks
+    for slip in source.SLIPS:
+        assert inline(slip.says, set_text) in page and inline(slip.so, set_text) in page
+    assert len(re.findall(r"<title>[^<]*: the text \S+, ours ", page)) == total
+    said = " ".join(printed.split())
+    assert f"{same} of {total} numbers that the text prints come back" in said
+    for slip in source.SLIPS:
+        assert (" ".join(on_a_terminal(slip.so).split()) in said) == slip.weighty
 
 
 @every_text
@@ -226,9 +232,9 @@ def test_the_demo_leaves_its_pictures_and_two_graphs_on_one_colour_scale(ran, na
     assert first == second and len(first) == 2
 
 
-def test_the_demo_of_all_texts_prints_the_counts_and_every_sentence(finished):
-    _, printed = finished("texts", "--quick")
-    rows = re.findall(r"^(\w+)" + r" +(\d+)" * 6 + "$", printed, re.MULTILINE)
+def test_the_demo_of_all_texts_prints_the_counts_and_its_page_has_every_step(finished):
+    folder, printed = finished("texts", "--quick")
+    rows = re.findall(r"^ +(\w+)" + r" +(\d+)" * 6 + "$", printed, re.MULTILINE)
     table = {name: tuple(map(int, numbers)) for name, *numbers in rows}
     sums = table.pop("together")
     assert table == {
@@ -237,7 +243,7 @@ def test_the_demo_of_all_texts_prints_the_counts_and_every_sentence(finished):
     }
     assert sums == tuple(map(sum, zip(*table.values(), strict=True))) and sums[:2] == (1160, 688)
     assert printed.endswith("\n5 of 5 checks passed; --marks shows them\n")
-    said = flat(printed)
-    for source, *_ in TEXTS.values():
-        for sentence in (*source.SLIPS, *source.COMPLETED, source.LOST):
-            assert flat(str(sentence)) in said
+    page = (folder / "index.html").read_text("utf-8")
+    for text in TEXTS.values():
+        for sentence in (*text.source.COMPLETED, text.source.LOST):
+            assert inline(sentence, set_text) in page

@@ -1,13 +1,10 @@
 """The explorable: its numbers are those of this project's engine, and everyone can use it."""
 
-import ast
-
 import numpy as np
 import pytest
 
 from attention.scaling import ratios, sweep, top_tenth
 from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure, uniform
-from tests.demos.running import ROOT
 
 SETTINGS = [(4, 0), (64, 0), (1024, 0), (256, 0.25), (16, 0.5), (1024, 0.5), (32, 0.75), (1024, 1)]
 
@@ -131,22 +128,23 @@ def test_what_the_page_says_of_the_hill_is_so(drawn, medians):
     assert 0.7 < np.median(short) / np.median(long) < 0.9
 
 
-def test_its_64_keys_are_marked_as_one_row_of_the_map_before_the_guess(path):
-    first = path.read_text("utf-8").partition('id="guess"')[0]
-    cells = ratios(sweep((64,), keys=(5, 64, 1024)))
-    factors = [f"{1 / cells[0].median:.1f}", f"{cells[1].median:.1f}", f"{cells[2].median:.0f}"]
-    assert f"{factors[1]} times larger without a scale than with" in first
-    assert f"1,024 keys it is {factors[2]} times larger" in first
-    assert f"with 5 keys it is {factors[0]} times smaller" in first
+def test_its_64_keys_are_marked_as_one_row_of_the_map_before_the_guess(finished):
+    folder, printed = finished("why_half")
+    said = " ".join(printed.partition("map")[0].split())
+    few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024)))
+    assert f"{usual.median:.1f} times larger without a scale than with" in said
+    assert f"1,024 keys it is {many.median:.0f} times larger" in said
+    assert f"with 5 keys {1 / few.median:.1f} times smaller" in said
+    first = (folder / "index.html").read_text("utf-8").partition('id="guess"')[0]
+    assert f"{many.median:.0f} times larger" in first and "½" not in first.partition("<h1")[2]
 
 
-def test_the_claim_of_the_demo_is_as_measured(drawn, medians):
-    source = ROOT / "demos" / "laboratory" / "why_half.py"
-    claim = ast.get_docstring(ast.parse(source.read_text("utf-8")))
+def test_what_the_page_says_of_shares_is_as_measured(finished, drawn, medians):
+    printed = " ".join(finished("why_half")[1].split())
     flat = apart([medians[d_k, 0.5] for d_k in D_KS]) - 1
-    tenths = (f"{top_tenth(measure(drawn, 64, a).norms):.0%}" for a in (0, 0.5))
-    for share in (f"{flat:.0%}", *tenths):
-        assert share.replace("%", " %") in claim
+    without, scaled = (top_tenth(measure(drawn, 64, a).norms) for a in (0, 0.5))
+    assert f"has {without:.0%} of the squared gradient, and with 1/√d_k {scaled:.0%}." in printed
+    assert f"and they are, to {flat:.0%}." in printed
     assert medians[64, 0] > 20 * medians[1024, 0]
 
 
@@ -155,12 +153,11 @@ def test_the_claim_of_the_demo_is_as_measured(drawn, medians):
 
 def test_the_guess_stays_beside_the_measurement(path, medians, visit):
     page = visit(path)
-    assert page.is_hidden("#lab") and page.locator("details[open]").count() == 0
+    assert page.is_hidden("#lab")
     page.click("#compare")
     assert page.inner_text("#message") == "Choose one answer to each of the two questions."
-    answers = page.locator("h2:text-is('Why it is ½'), h2:text-is('Try it'), details")
-    assert answers.count() == 3 and not any(each.is_visible() for each in answers.all())
-    assert "½" not in page.inner_text(".claim")
+    answers = page.locator("h2:text-is('Why it is ½'), h2:text-is('Try it'), main > figure")
+    assert answers.count() == 5 and not any(each.is_visible() for each in answers.all())
     page.check("[name=median][value=grows]")
     page.check("[name=mean][value=stays]")
     page.click("#compare")
@@ -230,7 +227,7 @@ def test_it_fits_a_narrow_screen_and_a_sheet_of_paper(path, visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.emulate_media(media="print", color_scheme="light")
     assert page.is_hidden("#a") and page.is_hidden("#all") and page.is_visible("#hill svg")
-    assert page.locator("details figure svg").first.bounding_box()["height"] > 100
+    assert page.locator("main > figure svg").first.bounding_box()["height"] > 100
 
 
 def test_axe_finds_nothing_serious(path, visit, serious):
@@ -246,7 +243,7 @@ def test_axe_finds_nothing_serious(path, visit, serious):
 def test_without_javascript_there_are_pictures_and_a_table_with_the_finding(path, medians, visit):
     page = visit(path, java_script_enabled=False)
     assert "Without JavaScript" in page.inner_text("main") and page.is_hidden("#lab")
-    assert page.locator("details figure svg:visible").count() == 3
+    assert page.locator("main > figure svg:visible").count() == 3
     row = page.locator("tr:has(td:first-child:text-is('0.5'))").inner_text().split()
     assert row[1:6] == [f"{medians[d_k, 0.5]:.3g}" for d_k in D_KS[::2]]
     assert page.is_hidden("#guess") and page.is_visible("table")

@@ -20,7 +20,7 @@ import numpy as np
 
 from attention import attention_weights
 from attention.figures import SCALED, SCALED_TWICE, UNSCALED
-from attention.scaling import DEAD
+from attention.scaling import DEAD, entropies
 from minigrad import Tensor, gradients
 
 FOLDER = Path(__file__).parent
@@ -68,23 +68,11 @@ class Measured:
     """Attention of the 512 queries at one d_k and one exponent a, as the page shows it."""
 
     norms: Array  # (512,): ‖∂L/∂q‖ of each query
+    mean: float  # of ‖∂L/∂q‖
+    median: float
+    dead_share: float  # of queries with ‖∂L/∂q‖ < 1e-3
     entropy: float  # mean over queries of Σ -p log p / log 64: 1 is uniform, 0 one-hot
     largest_weight: float  # median over queries of max p
-
-    @property
-    def mean(self) -> float:
-        """Return the mean of ‖∂L/∂q‖ over the queries."""
-        return float(self.norms.mean())
-
-    @property
-    def median(self) -> float:
-        """Return the median of ‖∂L/∂q‖ over the queries."""
-        return float(np.median(self.norms))
-
-    @property
-    def dead_share(self) -> float:
-        """Return the share of queries with ‖∂L/∂q‖ < 1e-3."""
-        return float((self.norms < DEAD).mean())
 
 
 def measure(drawn: Draws, d_k: int, a: float) -> Measured:
@@ -92,12 +80,14 @@ def measure(drawn: Draws, d_k: int, a: float) -> Measured:
     q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
     weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
     (gradient,) = gradients(weights, [q], drawn.g)
-    p = weights.data
-    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
+    norms = np.linalg.norm(gradient, axis=-1)
     return Measured(
-        norms=np.linalg.norm(gradient, axis=-1),
-        entropy=float(-(p * log_p).sum(axis=-1).mean() / np.log(KEYS)),
-        largest_weight=float(np.median(p.max(axis=-1))),
+        norms=norms,
+        mean=float(norms.mean()),
+        median=float(np.median(norms)),
+        dead_share=float((norms < DEAD).mean()),
+        entropy=float(entropies(weights.data).mean()),
+        largest_weight=float(np.median(weights.data.max(axis=-1))),
     )
 
 

@@ -2,7 +2,6 @@
 
 from demos.learn._telling import given, law, same
 
-CHAPTER = "4.1"
 HINTS = (
     "f is evaluated twice: at x + h and at x - h. How far apart are these two places?",
     "A slope is the change of f, divided by the distance over which it changed: rise over run.",

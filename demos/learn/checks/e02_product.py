@@ -7,7 +7,6 @@ import numpy as np
 from demos.learn._telling import Unsolved, given, results, right_derivatives, same
 from minigrad import primitive
 
-CHAPTER = "0"
 HINTS = (
     "Move one element of *a* by a small ε and leave b. By how much does the same element of y "
     "move?",

@@ -4,7 +4,6 @@ import numpy as np
 
 from demos.learn._telling import given, law, results, same, shaped
 
-CHAPTER = "2.1"
 HINTS = (
     "Draw it: two arrows leave x. One goes to the product, the other to the sine and then to the "
     "product.",
@@ -35,7 +34,7 @@ def check(answer):
             "to_factor(g) + to_x(g)": factor + g * np.cos(x),
         },
         "if g is twice as large, so is every gradient that comes from it": {
-            "the same for every g": np.sin(x) + x * np.cos(x),
+            "the same for every g": np.sin(x) + x * np.cos(x)
         },
         "if x is used twice, its gradient is the sum of what both uses contribute": {
             "what comes back through the product alone": factor,

@@ -1,8 +1,7 @@
 """Exercise 6 · The check: doublings, and every gradient against a central difference."""
 
-from demos.learn._telling import given, law, same
+from demos.learn._telling import given, law, numbers, same
 
-CHAPTER = "2.1"
 HINTS = (
     "Follow the second doubling with a pencil. c = b + b passes 1 on to b. What does b do at once, "
     "and what does it do after c has passed on the second 1?",
@@ -22,15 +21,12 @@ def check(answer):
             made.append(made[-1] + made[-1])
         words = f"after {times} doubling{'s' * (times > 1)} of a"
         given_to = passed_on(pass_on, made)
-        law(
-            "the slope of 2ⁿ a is 2ⁿ",
-            made[0].grad == 2**times,
-            f"{words}, ∂y/∂a is {made[0].grad:g}",
-        )
+        slope = made[0].grad
+        law("the slope of 2ⁿ a is 2ⁿ", slope == 2**times, f"{words}, ∂y/∂a is {slope:g}")
         law(
             "every value between keeps its gradient, too",
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
-            f"{words} they are, from a to y, {', '.join(f'{value.grad:g}' for value in made)}",
+            f"{words} they are, from a to y, {numbers([x.grad for x in made], 'g')}",
         )
         once(given_to, f"{words},", {value: f"{2**i:,} a" for i, value in enumerate(made)})
     a, h = 1.25, 1e-5
@@ -75,5 +71,5 @@ def once(given_to, words, names):
             "a value passes its gradient on once to each input, when it is complete",
             found == [value.grad] * count,
             f"{words} {names[value]} has {count} inputs, and at the end the gradient "
-            f"{value.grad:g}. It passed on {', '.join(f'{g:g}' for g in found) or 'nothing'}",
+            f"{value.grad:g}. It passed on {numbers(found, 'g') or 'nothing'}",
         )

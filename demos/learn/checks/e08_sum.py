@@ -7,7 +7,6 @@ import numpy as np
 from demos.learn._telling import given, law, right_derivatives, same
 from minigrad import grad
 
-CHAPTER = "3.4"
 HINTS = (
     "Each element of x moves its sum by as much as it moves itself: the slope is 1. So which "
     "element of g does it get, for `axis=0`, and which for `axis=1`?",

@@ -7,7 +7,6 @@ import numpy as np
 from demos.learn._telling import given, law, right_derivatives, same, shaped
 from minigrad import primitive
 
-CHAPTER = "2.1"
 HINTS = (
     "Write both shapes below each other, from the right, as NumPy does: (2, 3, 5) and (3, 1). "
     "Along which axes of g are there copies of one element?",

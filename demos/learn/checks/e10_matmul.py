@@ -7,7 +7,6 @@ import numpy as np
 from demos.learn._telling import given, law, right_derivatives
 from minigrad import grad
 
-CHAPTER = "3.5"
 HINTS = (
     "Write Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ. Which elements of C does A₀₁ reach, and with which factors?",
     "Aᵢₖ reaches row i of C, and element j there with Bₖⱼ. So ∂L/∂Aᵢₖ = Σⱼ Gᵢⱼ Bₖⱼ. Which product "

@@ -4,10 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same
+from demos.learn._telling import given, law, place, right_derivatives, same
 from minigrad import grad
 
-CHAPTER = "3.3"
 HINTS = (
     "In reshape, each element has one copy, at the same place in the order of all elements. So g "
     "has to go back to these places: what shape does it need?",
@@ -48,7 +47,7 @@ def counted(pick, x, index, asked):
     law(
         "the gradient of a sum of picked elements is how often each was picked",
         np.array_equal(got, times),
-        f"in {asked} element {[int(i) for i in worst]} is picked {times[worst]:.0f} times, and its "
+        f"in {asked} element {place(worst)} is picked {times[worst]:.0f} times, and its "
         f"gradient is {got[worst]:g}",
     )
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from demos.learn._telling import given, right_derivatives, same
 
-CHAPTER = "1.3"
 HINTS = (
     "Which names does the VJP use, and what are they when x is a Tensor: Tensors or arrays? An "
     "array has no record, so to the engine it is a constant.",
@@ -22,9 +21,6 @@ def check(answer):
     same("length([[3.0, 4.0]])", length(np.array([[3.0, 4.0]])), [[5.0]])
     same("length(x) for x of shape (3, 5)", length(x), np.linalg.norm(x, axis=1)[:, None])
     stack = np.arange(1.0, 31.0).reshape(2, 3, 5)
-    same(
-        "length(x) for x of shape (2, 3, 5)",
-        length(stack),
-        np.linalg.norm(stack, axis=-1)[..., None],
-    )
+    lengths = np.linalg.norm(stack, axis=-1)[..., None]
+    same("length(x) for x of shape (2, 3, 5)", length(stack), lengths)
     right_derivatives(length, x, asked="length(x) for x of shape (3, 5)")

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same
+from demos.learn._telling import given, law, numbers, right_derivatives, same
 from minigrad import grad
 
-CHAPTER = "3.10"
 HINTS = (
     "Begin with log_softmax: the derivative of log Σⱼ exp(xⱼ) with respect to one xⱼ is a weight "
     "of the softmax, and this weight is exp(y). For the loss, how does a row's -log p move if the "
@@ -49,16 +48,14 @@ def raised(name, function, x):
         f"if all scores of a row rise together {name} does not change: so the gradients of a row "
         "sum to 0",
         np.allclose(totals, 0),
-        f"for scores of shape {x.shape} the sums are {', '.join(f'{n:.4g}' for n in totals)}",
+        f"for scores of shape {x.shape} the sums are {numbers(totals)}",
     )
 
 
 def _large(words, function, expected):
     """Check value and gradient at scores whose exp is infinite, or whose weights underflow to 0."""
     scores = np.array([[1000.0, 0.0, -1000.0], [-1000.0, 0.0, -1000.0]])
-    with np.errstate(all="ignore"):
-        y = np.asarray(function(scores))
-        to_x = grad(lambda x: (function(x) * 1.0).sum())(scores)
+    y, to_x = np.asarray(function(scores)), grad(lambda x: (function(x) * 1.0).sum())(scores)
     for what, found in (("its value", y), ("its gradient", to_x)):
         law(
             f"for scores of 1,000 {words} stays finite",

@@ -4,10 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives
+from demos.learn._telling import given, law, place, right_derivatives
 from minigrad import grad
 
-CHAPTER = "3.7"
 HINTS = (
     "Begin with the easy ones: y = n ⊙ gain + bias is a product and a sum, and the engine sums "
     "over the rows. For x, go back in steps: the gradient of n is h = g ⊙ gain. What does n move "
@@ -58,6 +57,6 @@ def unmoved(layer_norm, x, gain, bias):
     law(
         "a row that is twice as large has the same y, and a gradient half as large (with eps = 0)",
         np.allclose(doubled, found / 2),
-        f"element {[int(i) for i in worst]} of this gradient goes from {found[worst]:.6g} to "
+        f"element {place(worst)} of this gradient goes from {found[worst]:.6g} to "
         f"{doubled[worst]:.6g}",
     )

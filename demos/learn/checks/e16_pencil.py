@@ -7,7 +7,6 @@ import numpy as np
 from demos.learn._telling import Unsolved, given, law
 from minigrad import Tensor, gradients, softmax
 
-CHAPTER = "11"
 HINTS = (
     "exp(ln 2) is 2, and exp(0) is 1. If one of two weights is twice the other, what are they? "
     "Going back, take the steps of the way forward in the opposite order: first o, then p, then z.",
@@ -31,22 +30,21 @@ def check(answer):
     to_p, to_z, to_q, to_k, to_v = gradients(o, [p, z, query, keys, values], g)
     p_1, p_2 = p.data
     average, unscaled = g @ o.data, softmax(keys.data @ q)[0]
-    no_scale = "the scale is missing"
-    mistakes = {unscaled: "the scale is missing in the scores", p_2: "this is the weight of key 2"}
-    told(answer, "p_1", p_1, "p = softmax(z), with zⱼ = scale · q·kⱼ", mistakes)
-    mistakes = {p_1 * to_p[0]: "the weight does not belong here yet", to_p[1]: "this is ∂L/∂p₂"}
-    told(answer, "dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", mistakes)
-    mistakes = {to_p.mean(): "this is the plain average, and the two weights are not equal"}
-    told(answer, "average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", mistakes)
-    mistakes = {
-        p_1 * to_p[0]: "the average is not subtracted",
-        to_p[0] - average: "the weight is missing",
-    }
-    told(answer, "dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", mistakes)
-    line = "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)"
-    told(answer, "dq", to_q[1], line, {to_q[1] / scale: no_scale})
-    told(answer, "dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale})
-    told(answer, "dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: "the weight is missing"})
+    no_scale, no_weight = "the scale is missing", "the weight is missing"
+    unscaled = {unscaled: "the scale is missing in the scores", p_2: "this is the weight of key 2"}
+    early = {p_1 * to_p[0]: "the weight does not belong here yet", to_p[1]: "this is ∂L/∂p₂"}
+    plain = {to_p.mean(): "this is the plain average, and the two weights are not equal"}
+    direct = {p_1 * to_p[0]: "the average is not subtracted", to_p[0] - average: no_weight}
+    for name, right, line, mistakes in (
+        ("p_1", p_1, "p = softmax(z), with zⱼ = scale · q·kⱼ", unscaled),
+        ("dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", early),
+        ("average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", plain),
+        ("dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", direct),
+        ("dq", to_q[1], "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)", {to_q[1] / scale: no_scale}),
+        ("dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale}),
+        ("dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: no_weight}),
+    ):
+        told(answer, name, right, line, mistakes)
     away = given(answer, "away")
     if away not in ("k_1", "k_2"):
         raise Unsolved(f'away is {away!r}: write "k_1" or "k_2"', "value")

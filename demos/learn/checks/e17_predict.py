@@ -8,7 +8,6 @@ import numpy as np
 from attention.scaling import saturation
 from demos.learn._telling import Unsolved, given
 
-CHAPTER = "16"
 SECONDS = 60.0
 HINTS = (
     "A score is a sum of d_k products, each of variance 1. When softmax is given scores that far "
@@ -22,7 +21,18 @@ HINTS = (
     "as their gradients become longer, so the mean rises a little at most.",
 )
 REPEATS = 4
-WORD, NUMBER = "'rises', 'stays' or 'falls'", "a number above 0"
+WORDS = ("rises", "stays", "falls")
+CHANGES = {  # name: what is measured, the exponent of the scale, words
+    "mean": ("gradient_mean", 0.0, "the mean of ‖∂L/∂q‖ without a scale"),
+    "median": ("gradient_median", 0.0, "the median of ‖∂L/∂q‖ without a scale"),
+    "dead": ("dead_share", 0.0, "the share of queries with ‖∂L/∂q‖ < 0.001 without a scale"),
+    "scaled_median": ("gradient_median", 0.5, "the median of ‖∂L/∂q‖ with the scale"),
+}
+RATIOS = {  # name: what is measured, its word, d_k
+    "median_ratio_64": ("gradient_median", "median", 64),
+    "median_ratio": ("gradient_median", "median", 1024),
+    "mean_ratio": ("gradient_mean", "mean", 1024),
+}
 WHY = (
     "Before you change a line, say why it came out so: which queries decide it, and which factor "
     "of ∂L/∂q = scale · Kᵀ J g has changed for them?"
@@ -42,63 +52,45 @@ def measured():
 
 def check(answer):
     """Compare each prediction with the measurement, and tell those that differ."""
-    changes = {  # name: what is measured, the exponent of the scale, words
-        "mean": ("gradient_mean", 0.0, "the mean of ‖∂L/∂q‖ without a scale"),
-        "median": ("gradient_median", 0.0, "the median of ‖∂L/∂q‖ without a scale"),
-        "dead": ("dead_share", 0.0, "the share of queries with ‖∂L/∂q‖ < 0.001 without a scale"),
-        "scaled_median": ("gradient_median", 0.5, "the median of ‖∂L/∂q‖ with the scale"),
-    }
-    ratios = {  # name: what is measured, its word, d_k
-        "median_ratio_64": ("gradient_median", "median", 64),
-        "median_ratio": ("gradient_median", "median", 1024),
-        "mean_ratio": ("gradient_mean", "mean", 1024),
-    }
-    names = ("variance", *changes, *ratios)
-    predicted = {name: given(answer, name) for name in names}
-    unreadable = [
-        f"{name} is {value!r}: write {WORD if name in changes else NUMBER}"
-        for name, value in predicted.items()
-        if not (is_word if name in changes else is_number)(value)
-    ]
+    predicted = {name: given(answer, name) for name in ("variance", *CHANGES, *RATIOS)}
+    unreadable = []
+    for name, value in predicted.items():
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool) and value > 0
+        if name in CHANGES and value not in WORDS:
+            unreadable.append(f"{name} is {value!r}: write 'rises', 'stays' or 'falls'")
+        if name not in CHANGES and not number:
+            unreadable.append(f"{name} is {value!r}: write a number above 0")
     if unreadable:
         raise Unsolved("\n".join(unreadable), "value")
     seen = measured()
     before, after = (seen(d_k, 0.0, "score_variance") for d_k in (64, 1024))
-    told, wrong = [], []
-
-    def tell(name, right, words):
-        told.append(words)
-        if not right:
-            wrong.append(f"{name} = {predicted[name]!r}: {words}")
-
-    tell(
-        "variance",
-        close(predicted["variance"], after / before, 1.2),
-        f"the variance of the scores is {before:.3g} at d_k = 64 and {after:.4g} at d_k = 1024: "
-        f"{after / before:.3g} times larger",
-    )
-    for name, (what, a, words) in changes.items():
+    facts = {  # name: is the prediction right, and what was measured
+        "variance": (
+            close(predicted["variance"], after / before, 1.2),
+            f"the variance of the scores is {before:.3g} at d_k = 64 and {after:.4g} at d_k = "
+            f"1024: {after / before:.3g} times larger",
+        )
+    }
+    for name, (what, a, words) in CHANGES.items():
         before, after = (seen(d_k, a, what) for d_k in (64, 1024))
         right = change(before, after)
-        tell(
-            name,
+        facts[name] = (
             predicted[name] in right,
             f"{words} is {before:.2g} at d_k = 64 and {after:.2g} at d_k = 1024, so it "
             + " by less than a factor 2, or ".join(right),
         )
-    for name, (what, word, d_k) in ratios.items():
+    for name, (what, word, d_k) in RATIOS.items():
         raw, scaled = (seen(d_k, a, what) for a in (0.0, 0.5))
-        tell(
-            name,
+        facts[name] = (
             close(predicted[name], raw / scaled, 3),
             f"at d_k = {d_k} the {word} of ‖∂L/∂q‖ is {raw:.2g} without the scale and "
             f"{scaled:.2g} with it: {raw / scaled:.2g} times as large",
         )
+    wrong = [f"{x} = {predicted[x]!r}: {words}" for x, (right, words) in facts.items() if not right]
     if wrong:
-        count = f"{len(names) - len(wrong)} of {len(names)} predictions are as measured."
-        lines = [count, *wrong, WHY]
-        raise Unsolved("\n".join(lines), "value")
-    print("Measured:", *told, sep="\n")
+        count = f"{len(facts) - len(wrong)} of {len(facts)} predictions are as measured."
+        raise Unsolved("\n".join([count, *wrong, WHY]), "value")
+    print("Measured:", *(words for _, words in facts.values()), sep="\n")
 
 
 def change(before, after):
@@ -106,16 +98,6 @@ def change(before, after):
     factor = max(after / before, before / after)
     direction = "rises" if after > before else "falls"
     return [direction] if factor >= 2 else [direction, "stays"] if factor > 1.2 else ["stays"]
-
-
-def is_word(value):
-    """Return True if a prediction is one of the three words."""
-    return isinstance(value, str) and value in ("rises", "stays", "falls")
-
-
-def is_number(value):
-    """Return True if a prediction is a number above 0."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value > 0
 
 
 def close(number, found, factor):

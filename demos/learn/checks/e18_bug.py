@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from demos.learn._telling import array, given, law, same
+from demos.learn._telling import array, given, law, numbers, same
 
-CHAPTER = "11"
 HINTS = (
     "Print the shape of scores for one sequence and for a batch. Which axis are the keys in each?",
     "Axis 1 is the keys' axis as long as there are two axes. A batch axis in front makes it the "
@@ -27,7 +26,7 @@ def check(answer):
     law(
         "the weights of each query sum to 1",
         np.allclose(sums, 1),
-        f"{shapes} those of the first three queries sum to {', '.join(f'{s:.3f}' for s in sums)}",
+        f"{shapes} those of the first three queries sum to {numbers(sums, '.3f')}",
     )
     moved = q.copy()
     moved[0, 2] += 1.0
@@ -39,15 +38,11 @@ def check(answer):
         "changed",
     )
     same(f"{shapes}, weights(q, k)", p, expected)
-    same(
-        "with an axis of heads as well, weights(q, k)",
-        weights(q[:, None] + np.zeros((1, 2, 1, 1)), k[:, None] + np.zeros((1, 2, 1, 1))),
-        expected[:, None] + np.zeros((1, 2, 1, 1)),
-    )
-    with np.errstate(all="ignore"):
-        large = weights(1e4 * q, k)
-        scores = 1e4 * q @ k.mT / np.sqrt(7)
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = [np.stack([x, x], axis=1) for x in (q, k, expected)]
+    same("with an axis of heads as well, weights(q, k)", weights(*heads[:2]), heads[2])
+    large = weights(1e4 * q, k)
+    scores = 1e4 * q @ k.mT / np.sqrt(7)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     law(
         "weights are finite, however large the scores are",
         np.isfinite(large).all(),

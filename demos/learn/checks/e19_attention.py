@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, tensor
+from demos.learn._telling import given, law, numbers, right_derivatives, same, tensor
 from minigrad import Tensor
 
-CHAPTER = "11"
 HINTS = (
     "There are three steps: scores (…, T, S), weights of the same shape, and their product with "
     "the values. Write the shapes down first: they leave little choice.",
@@ -27,14 +26,14 @@ def check(answer):
     law(
         "the weights of each query sum to 1, so values that are all 1 give 1",
         np.allclose(sums, 1),
-        f"they give {', '.join(f'{s:.3f}' for s in sums[:3])} for the first three queries",
+        f"they give {numbers(sums[:3], '.3f')} for the first three queries",
     )
     seen = {d_k: variance(attention, d_k, rng) for d_k in (16, 256)}
+    shown = " and ".join(f"{found:.3g} for d_k = {d_k}" for d_k, found in seen.items())
     law(
         "the scores that softmax is given have a variance near 1, whether d_k is 16 or 256",
         all(0.7 < found < 1.4 for found in seen.values()),
-        "from the weights one sees that it is "
-        + " and ".join(f"{found:.3g} for d_k = {d_k}" for d_k, found in seen.items()),
+        f"from the weights one sees that it is {shown}",
     )
     order = [3, 0, 4, 1, 2]
     moved = attention(q, k[:, order], v[:, order]).data
@@ -45,11 +44,9 @@ def check(answer):
     )
     e = np.exp(q.data @ k.data.mT / np.sqrt(7))
     same(asked, y, e / e.sum(axis=-1, keepdims=True) @ v.data)
-    same(
-        "attention(q, k, v, softmax=f), with a function f that makes every weight 1/5,",
-        attention(q, k, v, softmax=lambda x: x * 0 + 1 / 5),
-        np.repeat(v.data.mean(axis=1, keepdims=True), 3, axis=1),
-    )
+    mean = np.repeat(v.data.mean(axis=1, keepdims=True), 3, axis=1)
+    asked = "attention(q, k, v, softmax=f), with a function f that makes every weight 1/5,"
+    same(asked, attention(q, k, v, softmax=lambda x: x * 0 + 1 / 5), mean)
     right_derivatives(attention, q.data, k.data, v.data)
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, tensor
+from demos.learn._telling import given, law, numbers, right_derivatives, same, tensor
 from minigrad import Tensor, gradients
 
-CHAPTER = "11"
 HINTS = (
     "Look at a row without keys alone. All its scores are forbidden: what does softmax make of a "
     "row of -∞, and what of any row of equal numbers?",
@@ -19,24 +18,17 @@ MASK = np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1], [0, 0, 0, 1,
 
 
 def check(answer):
-    """Check sums, zeros, NaN; then a forbidden score that is changed; then the gradient."""
+    """Check sums, zeros, NaN; then a forbidden score that is changed; then the gradient.
+
+    Query 1 of four has no key.
+    """
     masked_weights = given(answer, "masked_weights")
     scores = np.random.default_rng(0).standard_normal((3, 4, 5))
-    with np.errstate(all="ignore"):
-        laws(masked_weights, scores)
-        e = np.where(MASK, np.exp(scores), 0)
-        expected = e / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300)
-        asked = "masked_weights(scores, mask), for scores (3, 4, 5) and a mask (4, 5),"
-        same(asked, masked_weights(Tensor(scores), MASK), expected)
-        right_derivatives(lambda scores: masked_weights(scores, MASK), scores)
-
-
-def laws(masked_weights, scores):
-    """Check the laws of masked weights. (Query 1 of four has no key.)"""
     x = Tensor(scores, requires_grad=True)
     y = masked_weights(x, MASK)
     tensor("masked_weights(scores, mask), for scores (3, 4, 5),", y, (3, 4, 5), "scores")
     p = y.data
+    shown = lambda row: numbers(row, ".3g")
     law(
         "a query that may look at no key has weights of 0",
         not p[:, 1].any(),
@@ -74,8 +66,8 @@ def laws(masked_weights, scores):
         f"then the weights of the first query are {shown(low[0, 0])}, and they were "
         f"{shown(p[0, 0])}",
     )
-
-
-def shown(row):
-    """Return a row of numbers with three digits each."""
-    return ", ".join(f"{x:.3g}" for x in row)
+    e = np.where(MASK, np.exp(scores), 0)
+    expected = e / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300)
+    asked = "masked_weights(scores, mask), for scores (3, 4, 5) and a mask (4, 5),"
+    same(asked, y, expected)
+    right_derivatives(lambda scores: masked_weights(scores, MASK), scores)

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, tensor
+from demos.learn._telling import given, law, numbers, right_derivatives, same, tensor
 from minigrad import Tensor
 
-CHAPTER = "13"
 HINTS = (
     "Write down x for two positions and two heads of two features: 0 1 2 3 and 4 5 6 7. Head 0 "
     "should have 0 1 and 4 5. What does it have?",
@@ -31,8 +30,8 @@ def check(answer):
     rows = sorted({int(number) // 6 for number in heads.data[0].ravel()})
     law(
         "each head has features of every position",
-        rows == [0, 1, 2, 3, 4],
-        f"with 5 positions and 3 heads, head 0 has features of {positions(rows)} alone",
+        rows == [*range(5)],
+        f"with 5 positions and 3 heads, head 0 has features of positions {rows} alone",
     )
     for h in range(3):
         found = [int(number) for number in heads.data[h, 2] - x[2, 0]]
@@ -51,7 +50,7 @@ def check(answer):
         "split and merged, x is x again",
         np.array_equal(merged.data, x),
         f"{(merged.data != x).sum()} of {x.size} elements are other ones: the first few of x are "
-        f"{shown(x)}, and they become {shown(merged.data)}",
+        f"{numbers(x.flat[:3])}, and they become {numbers(merged.data.flat[:3])}",
     )
     x = rng.standard_normal((7, 8))
     heads = np.stack([x[:, :4], x[:, 4:]])
@@ -59,16 +58,6 @@ def check(answer):
     same("merge(heads), for heads of shape (2, 7, 4),", merge(Tensor(heads)), x)
     x = rng.standard_normal((2, 7, 5, 6))
     right_derivatives(lambda x: merge(split(x, 3) * expected[0, 0]), x[0, 0])
-
-
-def shown(x):
-    """Return the first three numbers of an array as text."""
-    return ", ".join(f"{number:.2g}" for number in x.ravel()[:3])
-
-
-def positions(rows):
-    """Return the words for rows: position 0; positions 0 and 1."""
-    return f"position{'s' * (len(rows) > 1)} {' and '.join(map(str, rows))}"
 
 
 def words(feature):

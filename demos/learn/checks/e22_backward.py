@@ -6,7 +6,6 @@ from attention import attention_backward
 from demos.learn._telling import array, asking, given, law, results, right_derivatives, same
 from minigrad import primitive, softmax
 
-CHAPTER = "11"
 HINTS = (
     "Go back in the opposite order, and write the shapes down. O = P V is a product of matrices: "
     "it passes back to both factors, as in exercise 10. P = softmax(Z) is exercise 13. Then Z = "
@@ -66,7 +65,9 @@ def right_inputs(backward, scores_back, Q, K, V, G, scale):
     P = softmax(scale * Q @ K.mT)
     dZ = scores_back(P, V, G)
     with asking(asked):
-        dQ, dK, dV = arrays(asked, backward(Q, K, V, G, scale), (Q, K, V))
+        dQ, dK, dV = found = results(asked, backward(Q, K, V, G, scale), 3)
+        for name, gradient, x in zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), found, (Q, K, V), strict=True):
+            array(f"{name}, {asked},", gradient, x.shape)
     mistakes = [
         (SCALED, dQ, dZ @ K, "∂L/∂Q is ∂L/∂Z K here"),
         (SCALED, dK, dZ.mT @ Q, "∂L/∂K is (∂L/∂Z)ᵀ Q here"),
@@ -100,7 +101,7 @@ def masked(backward, rng):
     Q, K, V, G = (rng.standard_normal(shape) for shape in shapes)
     may_look = np.array([[1, 0, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
     asked = "for 4 queries and 5 keys, backward(Q, K, V, G, 0.3, may_look)"
-    found = arrays(asked, backward(Q, K, V, G, 0.3, may_look), (Q, K, V))
+    found = results(asked, backward(Q, K, V, G, 0.3, may_look), 3)
     for sentence, rows in (
         ("a query without a key gets the gradient 0", found[0][:, 3]),
         ("a key that no query may look at gets the gradient 0", found[1][:, 4]),
@@ -108,9 +109,3 @@ def masked(backward, rng):
     ):
         law(sentence, not rows.any(), f"its largest element is {np.abs(rows).max():.3g}")
     same(asked, found, attention_backward(Q, K, V, G, scale=0.3, may_look=may_look))
-
-
-def arrays(asked, found, inputs):
-    """Return the three gradients; raise Unsolved unless each is an array of its input's shape."""
-    pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
-    return tuple(array(f"{name}, {asked},", gradient, x.shape) for name, gradient, x in pairs)

@@ -22,7 +22,9 @@ In an exercise that gives wrong lines to repair, or lines to complete, the hole 
     #     x.grad = vjp(g)
     # Your lines end.
 
-checks/NAME.py has CHAPTER, HINTS (three: where to look, the idea, nearly the line), if ten seconds
+If it ends with "# The learner gets the names.", each line `name = value` becomes `name = ...`.
+
+checks/NAME.py has HINTS (three: where to look, the idea, nearly the line), if ten seconds
 are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
 `Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
 
@@ -41,7 +43,7 @@ FOLDER = Path(__file__).parent
 _HOLE = re.compile(
     r"(?P<begin>^(?P<indent> *)# Your lines begin\.\n)"
     r"(?P<ours>.*?)"
-    r"(?P<given>^(?P=indent)# The learner gets:\n(?:^(?P=indent)#[^\n]*\n)+?)?"
+    r"(?P<given>^(?P=indent)# The learner gets[^\n]*\n(?:^(?P=indent)#[^\n]*\n)*?)?"
     r"(?P<end>^(?P=indent)# Your lines end\.\n)",
     re.MULTILINE | re.DOTALL,
 )
@@ -59,7 +61,9 @@ def _put(hole: re.Match[str], lines: str) -> str:
 
 def _given(hole: re.Match[str]) -> str:
     """Return the lines that the learner gets in a hole."""
-    lines = (hole["given"] or "").splitlines()[1:]
+    first, *lines = (hole["given"] or "").splitlines() or [""]
+    if first.endswith("names."):
+        return re.sub(r"^( *\w+ =) .*?(?=  #|$)", r"\1 ...", hole["ours"], flags=re.MULTILINE)
     return "\n".join(line.strip().removeprefix("#")[5:] for line in lines) or "..."
 
 
@@ -86,6 +90,11 @@ def title(name: str) -> str:
     """Return an exercise's title, from its docstring's first line."""
     docstring = ast.get_docstring(ast.parse(_text(name))) or ""
     return docstring.splitlines()[0].partition(" · ")[2].rstrip(".")
+
+
+def chapter(name: str) -> str:
+    """Return the chapter that an exercise belongs to: the last one that its docstring names."""
+    return re.findall(r"[Cc]hapter (\d[\d.]*),", _text(name))[-1]
 
 
 def number(name: str) -> int:

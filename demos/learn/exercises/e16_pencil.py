@@ -31,13 +31,5 @@ dq = 6  # the second number of ∂L/∂q
 dk_2 = -4  # the first number of ∂L/∂k₂
 dv_1 = 4 / 3  # the first number of ∂L/∂v₁
 away = "k_1"  # the key from which a step of descent moves q away
-# The learner gets:
-#     p_1 = ...  # the weight of key 1
-#     dp_1 = ...  # ∂L/∂p₁: how fast the loss rises with the weight p₁
-#     average = ...  # the average of ∂L/∂p₁ and ∂L/∂p₂ under the weights
-#     dz_1 = ...  # ∂L/∂z₁, for the first score
-#     dq = ...  # the second number of ∂L/∂q
-#     dk_2 = ...  # the first number of ∂L/∂k₂
-#     dv_1 = ...  # the first number of ∂L/∂v₁
-#     away = ...  # the key from which a step of descent moves q away
+# The learner gets the names.
 # Your lines end.

@@ -31,18 +31,5 @@ scaled_median = "stays"  # a word: the median of ‖∂L/∂q‖
 median_ratio_64 = 5  # a number: for the medians at d_k = 64
 median_ratio = 1 / 30  # a number: for the medians at d_k = 1024
 mean_ratio = 10  # a number: for the means at d_k = 1024
-# The learner gets:
-#     # Without a scale, from d_k = 64 to d_k = 1024:
-#     variance = ...  # a number: how many times larger the variance becomes
-#     mean = ...  # a word: the mean of ‖∂L/∂q‖ over many queries
-#     median = ...  # a word: the median of ‖∂L/∂q‖, of a typical query
-#     dead = ...  # a word: the share of queries with ‖∂L/∂q‖ < 0.001
-#
-#     # With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
-#     scaled_median = ...  # a word: the median of ‖∂L/∂q‖
-#
-#     # Without the scale divided by with it:
-#     median_ratio_64 = ...  # a number: for the medians at d_k = 64
-#     median_ratio = ...  # a number: for the medians at d_k = 1024
-#     mean_ratio = ...  # a number: for the means at d_k = 1024
+# The learner gets the names.
 # Your lines end.

@@ -44,9 +44,6 @@ def backward(Q, K, V, G, scale, may_look=True):
     dQ = scale * dZ @ K
     dK = scale * dZ.mT @ Q
     dV = P.mT @ G
-    # The learner gets:
-    #     dQ = ...
-    #     dK = ...
-    #     dV = ...
+    # The learner gets the names.
     # Your lines end.
     return dQ, dK, dV

@@ -20,7 +20,6 @@ import ast
 import difflib
 import importlib
 import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +46,6 @@ NAMES = (
     "integer_mask",
     "untransposed",
 )
-WIDTH = 100  # of the screen
 # What a check may raise: its own AssertionError, gradcheck's GradientError (a kind of it), or the
 # FloatingPointError of `detect_anomaly`. Any other error is an accident and not a catch.
 CATCHES = (AssertionError, FloatingPointError)
@@ -101,22 +99,6 @@ class Exhibit:
             return f"{inspect.getdoc(self.module.refusal)} {type(error).__name__}: {error}"
         raise AssertionError(f"{self.name} should have been refused, but raised no error")
 
-    def screen(self, seed: int = 0) -> str:
-        """Return the whole exhibit as one screen of text."""
-        module = self.module
-        head = f"── {self.number} · {self.title} ".ljust(WIDTH - len(self.name) - 1, "─")
-        lines = [f"{head} {self.name}", *wrapped(self.story), ""]
-        lines += [*difference(source(module.broken), source(module.repaired)), ""]
-        lines += wrapped(f"Symptom. {inspect.getdoc(module.symptom)}")
-        lines += table(*(self.symptoms(f, seed) for f in (module.broken, module.repaired)))
-        lines += ["", *wrapped(f"Check. {inspect.getdoc(module.check)}")]
-        lines += [f"     {line}" for line in source(module.check, docstring=False)]
-        lines += wrapped(f"broken    {self.caught(module.broken, seed) or 'NOT CAUGHT'}", 3, 13)
-        lines += wrapped(f"repaired  {self.caught(module.repaired, seed) or 'passes'}", 3, 13)
-        if (sentence := self.refused()) is not None:
-            lines += wrapped(f"minigrad  {sentence}", 3, 13)
-        return "\n".join([*lines, "", *wrapped(f"Repair. {module.REPAIR}")])
-
 
 def exhibit(name: str) -> Exhibit:
     """Return the exhibit of this name."""
@@ -151,26 +133,10 @@ def difference(broken: list[str], repaired: list[str]) -> list[str]:
     return [f"   {line}".rstrip() for line in ordered[:-1]]
 
 
-def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
-    """Return the symptoms of both versions side by side; a text may have several lines."""
-    rows = [("", ["broken"], ["repaired"])]
-    for what in broken:
-        rows.append((what, shown(broken[what]).splitlines(), shown(repaired[what]).splitlines()))
-    width = max(len(line) for _, *both in rows for lines in both for line in lines)
-    first = max(len(what) for what, *_ in rows)
-    found = []
-    for what, left, right in rows:
-        for i in range(max(len(left), len(right))):
-            cells = (lines[i] if i < len(lines) else "" for lines in (left, right))
-            label = what if i == 0 else ""
-            found.append(
-                f"   {label:<{first}}" + "".join(f"{cell:>{max(width, 10) + 3}}" for cell in cells)
-            )
-    return found
-
-
 def shown(value: Any) -> str:
     """Return a number with three digits, a text as it is, a boolean table with # for True."""
+    if np.size(value) > 40:
+        return f"{shown(value[0])} … {shown(value[-1])}"
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
     if isinstance(value, np.ndarray) and value.dtype == bool:
@@ -178,18 +144,3 @@ def shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return np.array2string(value, precision=2, suppress_small=True)
     return str(value)
-
-
-def wrapped(text: str, indent: int = 0, then: int | None = None) -> list[str]:
-    """Break a paragraph into lines of the screen's width."""
-    rest = indent if then is None else then
-    kept = text.replace("  ", "\u00a0\u00a0")  # two spaces are a gap, and are kept
-    lines = textwrap.wrap(
-        kept,
-        WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * rest,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return [line.replace("\u00a0", " ") for line in lines]

@@ -36,7 +36,7 @@ def merged(split, heads):
 
 
 def symptom(split, rng):
-    """A # in row t marks an input of output t. Without a mask each output depends on all inputs."""
+    """A mark in row t is an input of output t. Without a mask each output depends on all inputs."""
     x = Tensor(rng.standard_normal((6, 4)), requires_grad=True)
     heads = split(x, 2)
     y = merged(split, attention(heads, heads, heads))

@@ -29,7 +29,7 @@ def repaired(x):
 
 
 def symptom(attend, rng):
-    """A # in row t marks an input that output t depends on. The future is right of the diagonal."""
+    """A mark in row t is an input that output t depends on. The future is right of the diagonal."""
     x = Tensor(rng.standard_normal((6, 3)), requires_grad=True)
     felt = np.array([gradients(attend(x)[t].sum(), [x])[0].any(axis=-1) for t in range(6)])
     return {

@@ -1,10 +1,10 @@
 """Demos · Speed: what the benchmark is made of.
 
 rows                      the rows, their sizes, and the arrays that all contestants are given
-by_hand                   attention in NumPy alone, and what makes it fast; small rows; the floor
+by_hand                   attention in NumPy alone, and what makes it fast; a small row
 by_hand_step              a training step in NumPy alone: forward, backward and Adam
 programs                  the rows, written once for this engine and for PyTorch
-in_minigrad, in_torch     the words and the models of the two
+in_minigrad, in_torch     the words and the model of the two
 race                      comparing first, then taking turns; a contestant's process
 report                    the table, and the machine
 """

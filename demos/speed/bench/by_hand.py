@@ -55,16 +55,6 @@ LARGEST = 80.0  # exp(±80) is a normal float32, and so is a sum of 4096 numbers
 Program = tuple[Callable[[], Any], Callable[[], Given]]  # a step, and a step with its results
 
 
-def product(a: Array, b: Array, out: Array) -> Array:
-    """Write A B to out. Where `product.made` is a list, note the product there: see `floor`."""
-    if product.made is not None:
-        product.made.append((a, b, out))
-    return np.matmul(a, b, out=out)
-
-
-product.made = None
-
-
 class Attention:
     """softmax(Q Kᵀ / √d) V and its gradients, for one shape, in buffers of its own."""
 
@@ -118,7 +108,7 @@ class Attention:
             e = self.kept[name]
             if back:
                 return e
-        np.exp(product(k[where][..., columns, :], q_t, e), out=e)
+        np.exp(np.matmul(k[where][..., columns, :], q_t, e), out=e)
         if self.causal and columns.stop > rows.start:
             late = max(rows.start - columns.start, 0)  # the first key that may be forbidden
             corner = self.allowed[columns.start + late - rows.start :]
@@ -139,10 +129,10 @@ class Attention:
                     ones, values = self.ones[:, : e.shape[-2]], v[where][..., columns, :]
                     if columns.start == 0:
                         np.matmul(ones, e, out=l)
-                        product(e.mT, values, sums)
+                        np.matmul(e.mT, values, sums)
                     else:
                         l += ones @ e
-                        sums += product(e.mT, values, _part(self.part_r, sums.shape))
+                        sums += np.matmul(e.mT, values, _part(self.part_r, sums.shape))
                 sums /= l.mT
         return y
 
@@ -162,7 +152,7 @@ class Attention:
                 last = rows.stop == self.shape[2]
                 for columns in self.keys_of(rows):
                     e = self.weights(k, where, rows, columns, back=True)
-                    x = product(
+                    x = np.matmul(
                         v[where][..., columns, :], g_t[..., rows], _part(self.other, e.shape)
                     )
                     x -= d[where][..., rows]
@@ -178,9 +168,9 @@ class Attention:
     def _give(a: Array, b: Array, total: Array, buffer: Array, first: bool) -> None:
         """Write A B to the total, or add it."""
         if first:
-            product(a, b, total)
+            np.matmul(a, b, total)
         else:
-            total += product(a, b, _part(buffer, total.shape))
+            total += np.matmul(a, b, _part(buffer, total.shape))
 
 
 def _empty(*shape: int) -> Array:
@@ -194,25 +184,6 @@ def _part(buffer: Array, shape: tuple[int, ...]) -> Array:
 
 def _pieces(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def floor(program: Any) -> Any:
-    """Make the matrix products of a program, back to back, on its own arrays, and nothing else."""
-
-    def products(sizes: dict[str, Any], given: Given) -> Program:
-        step, _ = program(sizes, given)
-        step()  # makes the buffers
-        product.made = made = []
-        step()
-        product.made = None
-
-        def again() -> None:
-            for a, b, out in made:
-                np.matmul(a, b, out=out)
-
-        return again, dict  # (a floor has no numbers that could be wrong)
-
-    return products
 
 
 def attention(sizes: dict[str, Any], given: Given) -> Program:

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from demos.speed.bench.by_hand import Attention, Program, product
+from demos.speed.bench.by_hand import Attention, Program
 from demos.speed.bench.rows import Array, Given
 
 PIECE = 2**15
@@ -110,7 +110,7 @@ class Folded:
         np.matmul(shift, w, out=self.c)
         if b is not None:
             self.c += b
-        product(self.n, self.w, self.y)
+        np.matmul(self.n, self.w, self.y)
         self.y += self.c
         return self.y
 
@@ -118,8 +118,8 @@ class Folded:
         """Write the parameters' gradients, and add (h - n mean(n ⊙ h))/σ to of_x, h = g W′ᵀ."""
         gain, shift, w, _ = self.p
         of_gain, of_shift, of_w, of_b = self.of
-        product(g, self.w.T, h)
-        product(self.n.T, g, self.of_w)
+        np.matmul(g, self.w.T, h)
+        np.matmul(self.n.T, g, self.of_w)
         of_c = self.ones @ g
         if of_b is not None:
             of_b[...] = of_c
@@ -216,11 +216,11 @@ class Step:
             qkv = block.in_qkv.forward(x)
             (y,) = self.heads(block.y, 1)
             block.attention.forward(*self.heads(qkv, 3), y)
-            x += product(block.y, p[f"{i}.w_o"], h)
+            x += np.matmul(block.y, p[f"{i}.w_o"], h)
             x += p[f"{i}.b_o"]
             inner = block.in_1.forward(x)
             gelu(inner.reshape(-1), block.slope.reshape(-1), self.spare)
-            x += product(inner, p[f"{i}.w_2"], h)
+            x += np.matmul(inner, p[f"{i}.w_2"], h)
             x += p[f"{i}.b_2"]
         logits = self.head.forward(x)
         logits -= logits.max(axis=1, keepdims=True)
@@ -238,14 +238,14 @@ class Step:
         of_x[...] = 0
         self.head.backward(self.head.y, h, of_x)
         for i, block in reversed(list(enumerate(self.blocks))):
-            product(block.in_1.y.T, of_x, of[f"{i}.w_2"])
+            np.matmul(block.in_1.y.T, of_x, of[f"{i}.w_2"])
             np.matmul(ones, of_x, out=of[f"{i}.b_2"])
-            inner = product(of_x, p[f"{i}.w_2"].T, self.of_inner)
+            inner = np.matmul(of_x, p[f"{i}.w_2"].T, self.of_inner)
             inner *= block.slope
             block.in_1.backward(inner, h, of_x)
-            product(block.y.T, of_x, of[f"{i}.w_o"])
+            np.matmul(block.y.T, of_x, of[f"{i}.w_o"])
             np.matmul(ones, of_x, out=of[f"{i}.b_o"])
-            product(of_x, p[f"{i}.w_o"].T, self.of_y)
+            np.matmul(of_x, p[f"{i}.w_o"].T, self.of_y)
             (of_y,), (y,) = self.heads(self.of_y, 1), self.heads(block.y, 1)
             found = tuple(self.heads(self.of_qkv, 3))
             block.attention.backward(of_y, *self.heads(block.in_qkv.y, 3), y, found)
@@ -255,7 +255,7 @@ class Step:
         # The tokens' matrix got one gradient as the head, and gets another as the first layer.
         chosen = np.equal(self.numbers, words).astype(np.float32)  # (V, N): for a small V
         of_tokens = of["tokens"]
-        of_tokens += product(chosen, of_x, np.empty_like(of_tokens))
+        of_tokens += np.matmul(chosen, of_x, np.empty_like(of_tokens))
 
 
 def places(blocks: int) -> dict[str, list[str]]:

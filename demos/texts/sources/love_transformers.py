@@ -1,9 +1,8 @@
 """Demos · Source text "I love Transformers": its 121 printed numbers, and ours.
 
-The text is a notebook, "A step to step guide to understand attention mechanisms". It takes three
-words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's legacy generator
-with seed 0, and prints the result of each step. `PRINTED` holds those numbers as they are in the
-text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
+The text takes three words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's
+legacy generator with seed 0, and prints the result of each step. `layer` and `steps` compute the
+same with this project's `MultiHeadAttention`.
 
 One of the text's two heads has gradients that finite differences in 16 digits cannot resolve.
 `slope_in_decimals` takes the differences in 100 digits, and has no line in common with the engine.
@@ -13,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,49 +33,21 @@ Array = np.ndarray[Any, Any]
 
 # Row by row; arrays of several heads one head after the other.
 PRINTED = {
-    "input": """
-        5 0 3 3
-        7 9 3 5
-        2 4 7 6
-    """,
+    "input": "5 0 3 3 7 9 3 5 2 4 7 6",
     "W_Q": """
-        -0.88657405 -0.45468741
-        -0.04466977 0.62433746
-        -0.04004566 -0.21443041
-        0.67215753 -0.32520768
-        0.29634374 -0.26351692
-        0.91431032 -0.71929844
-        0.74017452 -0.05278391
-        0.6018215 0.04095496
+        -0.88657405 -0.45468741 -0.04466977 0.62433746
+        -0.04004566 -0.21443041 0.67215753 -0.32520768
+        0.29634374 -0.26351692 0.91431032 -0.71929844
+        0.74017452 -0.05278391 0.6018215 0.04095496
     """,
     "Q'": """
-        -2.53653461 -3.89235132
-        -3.36739554 0.16689562
-        1.80079842 -1.86428392
-        5.50770678 -1.35307145
-        15.53283014 -8.27188133
-        13.0420794 -3.52798521
+        -2.53653461 -3.89235132 -3.36739554 0.16689562 1.80079842 -1.86428392
+        5.50770678 -1.35307145 15.53283014 -8.27188133 13.0420794 -3.52798521
     """,
-    "K'₁": """
-        3.18209156 -2.04023375
-        5.26836762 -1.73965563
-        4.67550023 -8.09978892
-    """,
-    "V'₁": """
-        0.34381182 1.1983878
-        6.06952461 -6.1297034
-        5.6468306 -2.31171686
-    """,
-    "K'₂": """
-        -0.41383514 -2.08497727
-        -6.48627938 -4.77384381
-        -8.23726599 -1.59698938
-    """,
-    "V'₂": """
-        4.22924766 4.64235554
-        2.69400362 -2.69442861
-        3.31644301 4.78472233
-    """,
+    "K'₁": "3.18209156 -2.04023375 5.26836762 -1.73965563 4.67550023 -8.09978892",
+    "V'₁": "0.34381182 1.1983878 6.06952461 -6.1297034 5.6468306 -2.31171686",
+    "K'₂": "-0.41383514 -2.08497727 -6.48627938 -4.77384381 -8.23726599 -1.59698938",
+    "V'₂": "4.22924766 4.64235554 2.69400362 -2.69442861 3.31644301 4.78472233",
     "weights": """
         8.32207466e-07 8.62661112e-09 9.99999159e-01
         9.79261626e-01 7.06124878e-03 1.36771253e-02
@@ -85,12 +58,8 @@ PRINTED = {
     """,
     "sums of head 1": "1. 1. 1.",
     "heads": """
-        5.64682619 -2.31171397
-        0.45677255 1.09863418
-        5.64676721 -2.31339355
-        4.22924766 4.64235554
-        4.22924766 4.64235554
-        4.22924766 4.64235554
+        5.64682619 -2.31171397 0.45677255 1.09863418 5.64676721 -2.31339355
+        4.22924766 4.64235554 4.22924766 4.64235554 4.22924766 4.64235554
     """,
     "concatenated": """
         5.64682619 -2.31171397 4.22924766 4.64235554
@@ -120,6 +89,7 @@ SLIPS = (
         "wrong",
         "Concatenation is said to run along the axis of heads, axis 1.",
         "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
+        weighty=True,
     ),
     Slip(
         "unclear",
@@ -148,11 +118,13 @@ SLIPS = (
         "wrong",
         "The scale is said to give numerical stability.",
         "Here subtracting the maximum gives it.",
+        weighty=True,
     ),
     Slip(
         "wrong",
         "The scale is said to adjust the words to their context.",
         "It does not: it is the same factor for every score.",
+        weighty=True,
     ),
     Slip(
         "left open",
@@ -187,10 +159,7 @@ def ours() -> dict[str, Array]:
 def layer(
     *, unit: bool = False, seed: int = 0, n: int = 3, d_model: int = 4, num_heads: int = 2
 ) -> tuple[Tensor, MultiHeadAttention]:
-    """The text's input X and a layer with the text's weights.
-
-    With `unit=True`, X is shifted and scaled to mean 0 and variance 1, which the text does not do.
-    With n = 7, d_model = 512 and eight heads, these are the sizes of the text's drawing.
+    """Return the text's input X, at mean 0 and variance 1 if `unit`, and a layer with its weights.
 
     The draws come in the text's order: X, then W_Q of both heads, W_K, W_V, and last W_O, each
     uniform within Xavier's bound. A head's matrix is (4, 2), so its bound is √(6 / (4 + 2)) = 1.
@@ -296,14 +265,20 @@ def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> 
     directions  none for the value, one for a slope, two for a slope of that slope; each has an
                 array for every point
 
-    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, and 100 digits are enough to resolve
-    them. This is the definition: it uses no rule of the engine, and no float but the points
-    themselves, each of which is a decimal number.
+    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, which 100 digits resolve. No rule of
+    the engine is used, and no float but the points, each of which is a decimal number.
     """
     with localcontext(prec=100):
+        step, total = Decimal(10) ** -25, Decimal(0)
         exactly = [_decimals(point) for point in points]
-        along = [[_decimals(u) for u in direction] for direction in directions]
-        return float(_slope(exactly, along))
+        along = [[step * _decimals(u) for u in direction] for direction in directions]
+        for signs in product((1, -1), repeat=len(along)):  # ahead and behind along each
+            moved = [
+                point + sum(sign * us[i] for sign, us in zip(signs, along, strict=True))
+                for i, point in enumerate(exactly)
+            ]
+            total += prod(signs) * _sum_of_head(*moved)
+        return float(total / (2 * step) ** len(along))
 
 
 def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
@@ -332,17 +307,6 @@ def off_at_order_2(
             true, claimed = slope_in_decimals(arrays, *pair), (row * v[j]).sum()
             off[i, j] = abs(claimed - true) / max(np.linalg.norm(row), 1e-35)
     return off
-
-
-def _slope(points: Sequence[Array], directions: Sequence[Sequence[Array]]) -> Decimal:
-    if not directions:
-        return _sum_of_head(*points)
-    h = Decimal(10) ** -25
-    ahead, behind = (
-        _slope([p + step * u for p, u in zip(points, directions[0], strict=True)], directions[1:])
-        for step in (h, -h)
-    )
-    return (ahead - behind) / (2 * h)
 
 
 def _sum_of_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> Decimal:

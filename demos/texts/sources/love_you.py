@@ -1,7 +1,6 @@
 """Demos · Source text "I love you": its 552 printed numbers, of which 82 come back.
 
-The text is a notebook, "Multi-Head Attention found in Orginal Transformer Paper". It takes three
-words and the paper's sizes, d_model = 512 and heads of 64 features, and computes one head. It draws
+The text takes three words and the paper's sizes, d_model = 512 and heads of 64 features. It draws
 integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3 and 5
 everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key is
 3 sⱼ. So the scores depend on the rows by three sums alone:
@@ -9,13 +8,8 @@ everywhere. A query is then one number 64 times over, the sum sᵢ of its word's
     score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
 
 `sums` reads the three off the printed diagonal. The six scores beside it are then predictions, and
-any rows with these sums will do: `rows` builds some.
-
-Of the 552 numbers 470 are values of "I", which are not computed: they are taken over as they are
-printed. The other 42 values of "I" and all 1,024 of "love" and "you" are lost, except for the three
-sums. Of the 82 numbers that come out 73 are zeros and ones, 3 are the diagonal, which is used, and
-6 are predictions (three, each printed twice). What depends on more than the sums depends on how the
-lost values are drawn again: so do the gradients of W_Q, W_K and W_V, where they are not 0.
+any rows with these sums will do: `rows` builds some. What depends on more than the sums depends on
+how the lost values are drawn again: so do the gradients of W_Q, W_K and W_V, where they are not 0.
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints, numbers
+from demos.texts.sources import Slip, as_numpy_prints, parsed
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -63,9 +57,8 @@ PRINTED = {
 }
 
 LOST = (
-    'the rows as they were drawn, as nothing was seeded. The 470 printed values of "I" are not '
-    'computed, but taken over and used; lost are its other 42 and all 1,024 of "love" and "you". '
-    "Three sums of them are known"
+    'the rows as they were drawn, as nothing was seeded: the 470 printed values of "I" are taken '
+    'over, and its other 42 and all 1,024 of "love" and "you" are lost'
 )
 
 SLIPS = (
@@ -74,11 +67,13 @@ SLIPS = (
         "The softmax has no axis.",
         "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
         "the weights compute them anew, by row, and hide this.",
+        weighty=True,
     ),
     Slip(
         "wrong",
         'The context vector printed for "I" is 64 zeros.',
         "By rows it is 13085 in every slot.",
+        weighty=True,
     ),
     Slip(
         "unclear",
@@ -86,6 +81,7 @@ SLIPS = (
         "are none.",
         "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
         "are equal, and the scores have rank 1.",
+        weighty=True,
     ),
     Slip(
         "left open",
@@ -134,7 +130,7 @@ COMPLETED = (
 
 def sums() -> np.ndarray:
     """The sums of the three rows, from the printed diagonal: sᵢ = √(scoreᵢᵢ / 24).   → (3,)"""
-    diagonal = numbers(PRINTED["scores"]).reshape(3, 3).diagonal()
+    diagonal = parsed(PRINTED["scores"]).reshape(3, 3).diagonal()
     return np.sqrt(diagonal / (D_K * W_Q * W_K / np.sqrt(D_K))).round().astype(int)
 
 
@@ -143,7 +139,7 @@ def rows(rng: np.random.Generator) -> np.ndarray:
 
     Drawn as the text draws them, then moved by 1 in random places until the sum is right.
     """
-    known = numbers(PRINTED["I"]).astype(int)
+    known = parsed(PRINTED["I"]).astype(int)
     filled = []
     for total, start in zip(sums(), (known, known[:0], known[:0]), strict=True):
         rest, wanted = rng.integers(1, 10, D_MODEL - len(start)), total - start.sum()

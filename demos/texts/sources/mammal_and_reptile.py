@@ -1,20 +1,19 @@
 """Demos · Source text "mammal and reptile": its 167 printed numbers, and ours.
 
-The text is a notebook, "Attention examples". Five animals have three features each (the keys) and
-four attributes (the values). Two queries, mammal and reptile, look them up; then the animals look
-at each other, first as they are and then through W_Q, W_K and W_V of shape (3, 2), drawn uniformly
-from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds what the text prints, except
-for shapes. `ours` computes the same with this project's `attention` and `MultiHeadAttention`.
+Five animals have three features each (the keys) and four attributes (the values). Two queries look
+them up; then the animals look at each other, first as they are and then through W_Q, W_K and W_V of
+shape (3, 2), drawn uniformly from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds
+what the text prints, except for shapes.
 
-Then follow the steps that the text leaves undone: `layer` continues its draws to several heads and
-W_O, and `questions`, `Lookup` and `Retriever` are the task that its weights are then trained on.
+After `ours` come the steps that the text leaves undone: `layer` continues its draws to several
+heads and W_O, and `questions`, `Lookup` and `Retriever` are the task of the training.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from attention import MultiHeadAttention, attention, attention_weights, split_heads
+from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
 from demos.texts.sources import Slip, as_numpy_prints
 from minigrad import Tensor, jacobian
@@ -38,42 +37,27 @@ ATTRIBUTES = np.array(  # the values, (S, 4)
 QUERIES = np.array([[8.7, 3.2, 4.1], [2.1, 9.9, 1.6]])  # mammal and reptile, (T, 3)
 AVERAGE = ANIMALS.mean(axis=0)  # the average animal, (3,)
 
-# One name for each of the 28 outputs, or for several lines that belong together. One row a line.
+# One name for each of the 28 outputs, or for several lines that belong together. Two spaces stand
+# between rows on one line. The text prints three arrays twice.
+MAMMAL = "1.57823895e-01 1.10228985e-13 1.16042942e-08 1.00599432e-01 7.41576662e-01"
+REPTILE = "5.25436708e-13 9.98297480e-01 1.70251120e-03 1.47297680e-09 7.33251915e-09"
+OUTPUTS = """
+    2.32902909 8.02102694 7.51078092 2.70444657
+    7.50136196 3.89812728 4.09693552 0.19982976
+"""
 PRINTED = {
     "√d_k": "1.7320508075688772",
-    "animals": """
-        9.1 1. 2.1
-        0.1 7.5 4.3
-        1.3 5.5 8.2
-        7.6 2.4 4.
-        8.5 2.7 2.7
-    """,
+    "animals": "9.1 1. 2.1  0.1 7.5 4.3  1.3 5.5 8.2  7.6 2.4 4.  8.5 2.7 2.7",
     "mammal: scores": "90.98 42.5 62.53 90.2 93.66",
     "mammal: scaled": "52.52732749 24.53738644 36.10171233 52.07699428 54.07462621",
-    "mammal: weights": """
-        1.57823895e-01 1.10228985e-13 1.16042942e-08 1.00599432e-01 7.41576662e-01
-    """,
+    "mammal: weights": MAMMAL,
     "mammal: output": "2.32902909 8.02102694 7.51078092 2.70444657",
-    "reptile: weights": """
-        5.25436708e-13 9.98297480e-01 1.70251120e-03 1.47297680e-09 7.33251915e-09
-    """,
+    "reptile: weights": REPTILE,
     "reptile: output": "7.50136196 3.89812728 4.09693552 0.19982976",
-    "queries": """
-        8.7 3.2 4.1
-        2.1 9.9 1.6
-    """,
-    "weights": """
-        1.57823895e-01 1.10228985e-13 1.16042942e-08 1.00599432e-01 7.41576662e-01
-        5.25436708e-13 9.98297480e-01 1.70251120e-03 1.47297680e-09 7.33251915e-09
-    """,
-    "outputs": """
-        2.32902909 8.02102694 7.51078092 2.70444657
-        7.50136196 3.89812728 4.09693552 0.19982976
-    """,
-    "outputs, again": """
-        2.32902909 8.02102694 7.51078092 2.70444657
-        7.50136196 3.89812728 4.09693552 0.19982976
-    """,
+    "queries": "8.7 3.2 4.1  2.1 9.9 1.6",
+    "weights": f"{MAMMAL}  {REPTILE}",
+    "outputs": OUTPUTS,
+    "outputs, again": OUTPUTS,
     "animals, before and after self-attention": """
         9.1 1. 2.1 8.97593633 1.33207376 2.22679209
         0.1 7.5 4.3 0.99832734 6.00278776 7.21956386
@@ -81,31 +65,18 @@ PRINTED = {
         7.6 2.4 4. 8.47958483 2.29781683 2.78497945
         8.5 2.7 2.7 8.6669283 2.1237928 2.54756204
     """,
-    "W_Q": """
-        0.37573502 0.24683143
-        0.24614648 0.38234858
-        0.03510655 0.89775264
-    """,
+    "W_Q": "0.37573502 0.24683143  0.24614648 0.38234858  0.03510655 0.89775264",
     "animals W_Q": """
-        3.73905893 4.51379518
-        2.03463026 6.75263382
-        2.13013489 9.78536968
-        3.58676392 6.38456605
-        3.95313086 5.55434048
+        3.73905893 4.51379518  2.03463026 6.75263382  2.13013489 9.78536968
+        3.58676392 6.38456605  3.95313086 5.55434048
     """,
     "animals W_K": """
-        8.96561697 2.8778713
-        9.18598435 6.01216844
-        12.06063652 5.9414747
-        10.5822552 4.0030275
-        10.27859483 4.02849108
+        8.96561697 2.8778713  9.18598435 6.01216844  12.06063652 5.9414747
+        10.5822552 4.0030275  10.27859483 4.02849108
     """,
     "animals W_V": """
-        2.18065523 5.67484759
-        4.44534671 5.48037139
-        7.14038542 7.99398679
-        3.76938987 6.79569809
-        2.87492446 6.39373835
+        2.18065523 5.67484759  4.44534671 5.48037139  7.14038542 7.99398679
+        3.76938987 6.79569809  2.87492446 6.39373835
     """,
     "animals, before and after one head": """
         9.1 1. 2.1 7.1384725 7.99233055
@@ -130,17 +101,20 @@ SLIPS = (
         "Of two keys in one direction the longer gets more. Of the mammals the query looks "
         "least at the whale, which is most like it, and lizard and whale look more at others "
         "than at themselves.",
+        weighty=True,
     ),
     Slip(
         "left open",
         "The text scales by 1/√3 and stops there.",
         "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
+        weighty=True,
     ),
     Slip(
         "left open",
         "The text calls random projections a bad idea, and leaves open why.",
         "Every training begins with some. Here all weights and features are positive, and then "
         "one key, mostly the longest, wins every row.",
+        weighty=True,
     ),
     Slip(
         "wrong",
@@ -164,12 +138,12 @@ COMPLETED = (
 
 
 def as_text(array: np.ndarray) -> list[str]:
-    """As NumPy prints: an array to 8 digits, a single number with all its digits."""
+    """Return what NumPy prints: an array to 8 digits, a single number with all its digits."""
     return as_numpy_prints(array) if array.ndim else [repr(float(array))]
 
 
 def ours() -> dict[str, np.ndarray]:
-    """Every array that the text prints, under the same names."""
+    """Return every array that the text prints, under the same names."""
     q, k, v = Tensor(QUERIES), Tensor(ANIMALS), Tensor(ATTRIBUTES)
     mammal, reptile = q[:1], q[1:]
     scores = mammal @ k.mT  # (1, S)
@@ -193,12 +167,12 @@ def ours() -> dict[str, np.ndarray]:
         "animals W_Q": head.w_q(k).data,
         "animals W_K": head.w_k(k).data,
         "animals W_V": head.w_v(k).data,
-        "animals, before and after one head": beside_input(outputs(head)[0]),
+        "animals, before and after one head": beside_input(head.weights(k)[0] @ head.w_v(k)),
     }
 
 
 def beside_input(output: Tensor) -> np.ndarray:
-    """The animals before and after, row by row, as the text prints both."""
+    """Return the animals before and after, row by row, as the text prints both."""
     return np.concatenate([ANIMALS, output.data], axis=1)
 
 
@@ -208,11 +182,8 @@ def at_themselves(features: np.ndarray) -> int:
     return int((winners == np.arange(len(features))).sum())
 
 
-# The next functions start from the text's one head.
-
-
 def layer(num_heads: int = 3) -> MultiHeadAttention:
-    """The text's head, and others whose matrices continue its draws; last of all comes W_O.
+    """Return the text's head, and others whose matrices continue its draws; last of all comes W_O.
 
     Each head draws W_Q, W_K and W_V, (3, 2) each, in this order, as the text does for its one.
     """
@@ -226,14 +197,8 @@ def layer(num_heads: int = 3) -> MultiHeadAttention:
     return attend
 
 
-def outputs(attend: MultiHeadAttention) -> Tensor:
-    """Each head's output for the animals, before W_O.   → (H, 5, 2)"""
-    x = Tensor(ANIMALS)
-    return attend.weights(x) @ split_heads(attend.w_v(x), attend.num_heads)
-
-
 def one_winner(w_q: np.ndarray, w_k: np.ndarray, origin: float | np.ndarray = 0.0) -> float:
-    """The share of N draws of W_Q and W_K, (N, 3, d_k), in which all animals look most at one.
+    """Return the share of N draws, (N, 3, d_k), in which all animals look most at one animal.
 
     Their queries are measured from `origin`. From the average animal the share is 0: the queries
     sum to 0 there, so each key's scores sum to 0 too, and no key can be ahead in every row.
@@ -244,7 +209,7 @@ def one_winner(w_q: np.ndarray, w_k: np.ndarray, origin: float | np.ndarray = 0.
 
 
 def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Every animal's features `each` times with noise, and which animal it is: (N, 3) and (N,)."""
+    """Return noisy features, `each` times for an animal, and which it is: (N, 3) and (N,)."""
     which = np.repeat(np.arange(len(NAMES)), each)
     return ANIMALS[which] + noise * rng.standard_normal((which.size, 3)), which
 
@@ -254,12 +219,11 @@ class Lookup(Module):
 
     W_Q and W_K are learned, from the values that the text draws, their first d_k columns. W_Q has
     a bias, 0 at first. W_K has none: it would add one number to all scores of a query, and softmax
-    gives the same weights then. The scale is that of `attention`.
+    gives the same weights then.
     """
 
-    def __init__(self, d_k: int = 2, *, scale: float | None = None) -> None:
+    def __init__(self, d_k: int = 2) -> None:
         rng = np.random.default_rng(0)
-        self.scale = scale
         self.w_q = Linear(3, d_k, rng=rng)
         self.w_k = Linear(3, d_k, bias=False, rng=rng)
         self.w_q.weight.data = layer(1).w_q.weight.data[:, :d_k]
@@ -267,9 +231,7 @@ class Lookup(Module):
 
     def weights(self, features: Tensor) -> Tensor:
         """Return each question's weights on the animals.   (N, 3) → (N, 5)"""
-        return attention_weights(
-            self.w_q(features), self.w_k(Tensor(ANIMALS)), scale=self.scale
-        )  # (N, 5)
+        return attention_weights(self.w_q(features), self.w_k(Tensor(ANIMALS)))
 
     def __call__(self, features: Tensor) -> Tensor:
         return self.weights(features) @ Tensor(ATTRIBUTES)  # (N, 4)
@@ -306,7 +268,7 @@ def retrieved(attributes: np.ndarray) -> np.ndarray:
 
 
 def corners(keys: np.ndarray) -> list[int]:
-    """The keys of two features that some query prefers to all others, in a round.   (S, 2) → …
+    """Return the keys of two features that some query prefers to all others.   (S, 2) → …
 
     A score is linear in its key, so it is largest at a corner of the keys' hull: a key that lies
     between others never has the largest weight, whatever is asked.
@@ -316,13 +278,11 @@ def corners(keys: np.ndarray) -> list[int]:
     return list(dict.fromkeys(np.argmax(ask @ keys.T, axis=1).tolist()))
 
 
-# The entropy of a query's weights, and how much its answer moves with it, depend on the scale.
-
 SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}  # None: by the query
 
 
 def at_scale(query: np.ndarray, scale: float | None = None) -> tuple[float, float]:
-    """The entropy of its weights as a share of log 5, and ‖∂output/∂query‖ of its answer."""
+    """Return the entropy of its weights as a share of log 5, and ‖∂output/∂query‖ of its answer."""
     k, v = Tensor(ANIMALS), Tensor(ATTRIBUTES)
     weights = attention_weights(Tensor(query[None]), k, scale=scale).data
     slope = jacobian(lambda q: attention(q, k, v, scale=scale))(query[None])

@@ -1,10 +1,9 @@
 """Demos · Source text "The sky is blue and world is round": its 10 printed numbers, and ours.
 
-The text is an article, "Wrapping your head around Self-Attention, Multi-head Attention". It turns a
-sentence of eight words into vectors of 32 features, draws the three projections from N(0, 1) in
-PyTorch, scales the scores, and prints their variance before and after. Nothing is seeded, so `draw`
-repeats the recipe and not the numbers, for any number of draws, and `measure` looks at the softmax
-of them. The printed variance is one sample, of which `expected_variance` is the mean.
+The text turns a sentence of eight words into vectors of 32 features, draws the three projections
+from N(0, 1) in PyTorch, scales the scores, and prints their variance before and after. Nothing is
+seeded, so `draw` repeats the recipe and not the numbers, for any number of draws, and `measure`
+looks at the softmax of them. `expected_variance` is the mean of the printed variance.
 """
 
 from __future__ import annotations
@@ -28,22 +27,14 @@ REPAIRED = "The sky is blue and world is blue"  # the one that the printed token
 IGNORED = ",';#$@&)("  # the characters that the text takes out
 VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
-PRINTED = {
-    "token ids": "0 6 5 3 1 7 5 3",
-    "variances": "38521.3046875 1203.790771484375",
-}
+PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
 # Printed too, but not counted: shapes say what was multiplied with what, and not what came out.
-SHAPES = {
-    "Q, K, V": (8, 32),
-    "results": (8, 32),
-    "output": (1, 8, 32),
-    "weights": (1, 4, 8, 8),
-}
+SHAPES = {"Q, K, V": (8, 32), "results": (8, 32), "output": (1, 8, 32), "weights": (1, 4, 8, 8)}
 
 LOST = (
-    "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw. The eight "
-    'ids come back with "blue" for "round"; of the printed sentence\'s, 4 of 8'
+    "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
+    'ids come back with "blue" for "round"'
 )
 
 SLIPS = (
@@ -63,9 +54,7 @@ SLIPS = (
         "It looks for all nine characters in a row, and the loop before it has done the work.",
     ),
     Slip(
-        "wrong",
-        "Multiplying by 1/√d_k is called dividing by it.",
-        "That would go the other way.",
+        "wrong", "Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."
     ),
     Slip(
         "unclear",
@@ -76,16 +65,19 @@ SLIPS = (
         "wrong",
         "The text says that keys and values grow because nothing is scaled.",
         "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
+        weighty=True,
     ),
     Slip(
         "left open",
         "The scale is said to give more stable gradients.",
         "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
+        weighty=True,
     ),
     Slip(
         "wrong",
         "Softmax runs over the queries (dim=0) in the worked example.",
         "It has to run over the keys, as it does in the class.",
+        weighty=True,
     ),
     Slip(
         "wrong",
@@ -98,16 +90,8 @@ SLIPS = (
         "The text says that heads speed the work up like a team.",
         "They do as many multiplications as one head.",
     ),
-    Slip(
-        "wrong",
-        "`nn` and `F` are used and never imported.",
-        "So the code does not run.",
-    ),
-    Slip(
-        "wrong",
-        "A comment lacks its #.",
-        "That is a SyntaxError.",
-    ),
+    Slip("wrong", "`nn` and `F` are used and never imported.", "So the code does not run."),
+    Slip("wrong", "A comment lacks its #.", "That is a SyntaxError."),
     Slip(
         "left open",
         "The text passes no mask.",
@@ -160,19 +144,19 @@ COMPLETED = (
 
 
 def as_text(array: np.ndarray) -> list[str]:
-    """As the text prints them: integers, and floats taken out of PyTorch with all their digits."""
+    """Return what the text prints: integers, and floats of PyTorch with all their digits."""
     return [str(number) for number in np.ravel(array).tolist()]
 
 
 def ours() -> dict[str, np.ndarray]:
-    """The same numbers: the ids of the repaired sentence, and the variances of one draw of ours."""
+    """Return the ids of the repaired sentence, and the variances of one draw of ours."""
     ids = token_ids(REPAIRED)
     found = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
     return {"token ids": ids, "variances": np.array(found, np.float32)}  # the text's precision
 
 
 def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:
-    """A number for each word: its place among the sorted words, the last one if it is repeated.
+    """Return a number for each word: its place among the sorted words, the last if it is repeated.
 
     >>> token_ids("to be or not to be").tolist()
     [5, 1, 3, 2, 5, 1]
@@ -203,7 +187,7 @@ def draw(
     d_model: int = D_MODEL,
     rng: np.random.Generator,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """X (…, T, d_model) and W_Q, W_K, W_V (…, d_model, d_model), drawn in the text's order.
+    """Return X (…, T, d_model) and W_Q, W_K, W_V (…, d_model, d_model), in the text's order.
 
     With `draws`, that many independent examples, on an axis of their own. One embedding holds the
     words of all, one example's after the other's; rows that no word has are not drawn.
@@ -220,10 +204,7 @@ def draw(
 
 
 def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
-    """X, W_Q, W_K, W_V of one draw, and a g that makes one number of the output: L = ⟨g, output⟩.
-
-    Every initialisation gets the same words and the same g.
-    """
+    """Return X, W_Q, W_K, W_V of one draw, and a g that makes one number: L = ⟨g, output⟩."""
     rng = np.random.default_rng(seed)
     g = Tensor(rng.standard_normal((len(ids), D_MODEL)), name="g")
     return *draw(ids, initial, rng=rng), g
@@ -246,12 +227,12 @@ class Measured:
 
     @property
     def largest(self) -> float:
-        """The largest weight of a query, on average."""
+        """Return the largest weight of a query, on average."""
         return float(self.weights.max(axis=-1).mean())
 
     @property
     def entropy(self) -> float:
-        """-Σ p log p of a query's weights as a share of log n, on average."""
+        """Return -Σ p log p of a query's weights as a share of log n, on average."""
         return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
     def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
@@ -260,7 +241,7 @@ class Measured:
         return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
 
     def dead(self, below: float = 1e-3) -> float:
-        """The share of the queries that get next to no gradient, as chapter 16 counts them."""
+        """Return the share of queries that get next to no gradient, as chapter 16 counts them."""
         return float((self.gradient < below).mean())
 
     def top_tenth(self) -> float:
@@ -278,7 +259,7 @@ def measure(
     seed: int,
     d_model: int = D_MODEL,
 ) -> Measured:
-    """The example with this initialisation and scale (None is 1/√d_k), drawn `draws` times.
+    """Return `draws` examples with this initialisation and scale (None is 1/√d_k).
 
     Every scale and every initialisation gets the same words and the same g.
     """
@@ -304,7 +285,7 @@ def measure(
 
 
 def expected_variance(ids: np.ndarray, d: int = D_MODEL) -> float:
-    """The mean of the printed variance over all draws of the example, scores unscaled.
+    """Return the mean of the printed variance over all draws of the example, scores unscaled.
 
     A score is sᵢⱼ = xᵢ W_Q W_Kᵀ xⱼᵀ. With G = X Xᵀ, and weights independent of each other,
 
@@ -345,7 +326,7 @@ class SelfAttention(Module):
 
 
 def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
-    """The sentence as a batch of one, (1, 8, 32), and the text's two classes, with biases."""
+    """Return the sentence as a batch, (1, 8, 32), and the text's two classes, with biases."""
     rng = np.random.default_rng(seed)
     x = Embedding(VOCABULARY, D_MODEL, rng=rng)(token_ids(REPAIRED)[None])
     x = Tensor(x.data, requires_grad=True, name="X")
@@ -357,7 +338,7 @@ def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
 
 
 def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[str, Any]:
-    """The shapes that the text prints or names, from our layers; its first ones have no batch."""
+    """Return the shapes that the text prints, from our layers; its first ones have no batch."""
     return {
         "Q, K, V": single.w_q(x[0]).shape,
         "results": single(x[0]).shape,
@@ -367,7 +348,7 @@ def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[
 
 
 def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
-    """Weights masked as in the text's second class, softmaxed over the keys or the queries."""
+    """Return weights masked as in the text's second class, softmax over keys or queries."""
     scores = layer.w_q(x) @ layer.w_k(x).mT / np.sqrt(D_MODEL)
     return softmax(where(mask, scores, -np.inf), axis=axis)
 
@@ -379,7 +360,7 @@ def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
 
 
 def complaint(source: str) -> str:
-    """The error that this source raises, after the imports that the text has."""
+    """Return the error that this source raises, after the imports that the text has."""
     try:
         exec(compile(source, "text", "exec"), {"math": None, "torch": None})
     except (NameError, SyntaxError) as error:
@@ -390,8 +371,8 @@ def complaint(source: str) -> str:
 def word_by_word(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, g: Tensor
 ) -> Iterator[tuple[float, float, float, Comparison | None]]:
-    """For each word of an example: ‖∂L/∂q‖, its largest weight, the relative error of the replay
-    against `from_pairs`, and the verdict of finite differences (None if they find only rounding).
+    """Yield each word's ‖∂L/∂q‖, its largest weight, the relative error of the replay against
+    `from_pairs`, and the verdict of finite differences (None if they find only rounding).
     """
     q, k, v = (Tensor((x @ w).data, requires_grad=True) for w in (w_q, w_k, w_v))
     p = attention_weights(q, k)
@@ -409,7 +390,7 @@ def word_by_word(
 
 
 def from_pairs(p: np.ndarray, k: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
-    """∂L/∂q without a cancelled digit, for g = ∂L/∂(weights p).   (…, T, S) → (…, T, d_k)
+    """Return ∂L/∂q without a cancelled digit, for g = ∂L/∂(weights p).   (…, T, S) → (…, T, d_k)
 
     softmax's rule subtracts an average, (J g)ᵢ = pᵢ (gᵢ - ⟨p, g⟩), and loses its digits where one
     weight is nearly 1. As Σ p = 1, the same is a sum over pairs, in which small weights stay small:

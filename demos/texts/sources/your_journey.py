@@ -32,12 +32,8 @@ def as_text(array: np.ndarray) -> list[str]:
 
 
 _INPUTS = """
-    0.4300 0.1500 0.8900
-    0.5500 0.8700 0.6600
-    0.5700 0.8500 0.6400
-    0.2200 0.5800 0.3300
-    0.7700 0.2500 0.1000
-    0.0500 0.8000 0.5500
+    0.4300 0.1500 0.8900   0.5500 0.8700 0.6600   0.5700 0.8500 0.6400
+    0.2200 0.5800 0.3300   0.7700 0.2500 0.1000   0.0500 0.8000 0.5500
 """
 INPUTS = np.array(_INPUTS.split(), dtype=float).reshape(6, 3)
 _SCORES = """
@@ -49,11 +45,7 @@ _SCORES = """
     0.6310 1.0865 1.0605 0.6565 0.2935 0.9450
 """
 _SOFTMAX_2 = "0.1385 0.2379 0.2333 0.1240 0.1082 0.1581"
-_W_QUERY = """
-    0.2961 0.5166
-    0.2517 0.6886
-    0.0740 0.8665
-"""
+_W_QUERY = "0.2961 0.5166 0.2517 0.6886 0.0740 0.8665"
 _WEIGHTS_2 = "0.1500 0.2264 0.2199 0.1311 0.0906 0.1820"
 
 # In the order of the text, which prints some arrays twice or three times.
@@ -79,28 +71,16 @@ PRINTED = {
     """,
     "inputs, again": _INPUTS,
     "contexts": """
-        0.4421 0.5931 0.5790
-        0.4419 0.6515 0.5683
-        0.4431 0.6496 0.5671
-        0.4304 0.6298 0.5510
-        0.4671 0.5910 0.5266
-        0.4177 0.6503 0.5645
+        0.4421 0.5931 0.5790   0.4419 0.6515 0.5683   0.4431 0.6496 0.5671
+        0.4304 0.6298 0.5510   0.4671 0.5910 0.5266   0.4177 0.6503 0.5645
     """,
     "W_q": _W_QUERY,
     'W_q, called "Key matrix weights"': _W_QUERY,
-    "W_v": """
-        0.0756 0.1966
-        0.3164 0.4017
-        0.1186 0.8274
-    """,
+    "W_v": "0.0756 0.1966 0.3164 0.4017 0.1186 0.8274",
     "x₂": "0.5500 0.8700 0.6600",
     "q₂": "0.4306 1.4551",
     "inputs, a third time": _INPUTS,
-    "W_k": """
-        0.1366 0.1025
-        0.1841 0.7264
-        0.3153 0.6871
-    """,
+    "W_k": "0.1366 0.1025 0.1841 0.7264 0.3153 0.6871",
     "score of q₂ and k₂": "1.8524",
     "q₂, again": "0.4306 1.4551",
     "Kᵀ": """
@@ -109,42 +89,14 @@ PRINTED = {
     """,
     "scores of q₂": "1.2705 1.8524 1.8111 1.0795 0.5577 1.5440",
     "weights of q₂": _WEIGHTS_2,
-    "V": """
-        0.1855 0.8812
-        0.3951 1.0037
-        0.3879 0.9831
-        0.2393 0.5493
-        0.1492 0.3346
-        0.3221 0.7863
-    """,
+    "V": "0.1855 0.8812 0.3951 1.0037 0.3879 0.9831 0.2393 0.5493 0.1492 0.3346 0.3221 0.7863",
     "weights of q₂, again": _WEIGHTS_2,
     "context of q₂": "0.3061 0.8210",
-    "V1": """
-        0.2996 0.8053
-        0.3061 0.8210
-        0.3058 0.8203
-        0.2948 0.7939
-        0.2927 0.7891
-        0.2990 0.8040
-    """,
+    "V1": "0.2996 0.8053 0.3061 0.8210 0.3058 0.8203 0.2948 0.7939 0.2927 0.7891 0.2990 0.8040",
     "V2": """
-        -0.0739 0.0713
-        -0.0748 0.0703
-        -0.0749 0.0702
-        -0.0760 0.0685
-        -0.0763 0.0679
-        -0.0754 0.0693
+        -0.0739 0.0713 -0.0748 0.0703 -0.0749 0.0702 -0.0760 0.0685 -0.0763 0.0679 -0.0754 0.0693
     """,
 }
-
-
-def beyond_chance(right: np.ndarray, choices: int) -> np.ndarray:
-    """The share that is known, if the rest is guessed among so many choices.
-
-    >>> beyond_chance(np.array([1.0, 0.55, 0.1]), 10).round(9).tolist()
-    [1.0, 0.5, 0.0]
-    """
-    return (right - 1 / choices) / (1 - 1 / choices)
 
 
 def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
@@ -162,11 +114,6 @@ def torch_linear(draw: np.random.RandomState, d_in: int, d_out: int) -> np.ndarr
     in float64, and the result is rounded to float32 once.
     """
     return _evenly(draw, d_in, d_out, d_in)
-
-
-def torch_bias(draw: np.random.RandomState, d_in: int, d_out: int) -> np.ndarray:
-    """The bias that `nn.Linear(d_in, d_out)` draws after its weight, within the same bounds."""
-    return _evenly(draw, d_in, d_out)
 
 
 def _evenly(draw: np.random.RandomState, d_in: int, *shape: int) -> np.ndarray:
@@ -192,13 +139,15 @@ def naive_softmax(x: Any) -> Any:
 
 
 class SelfAttention(Module):
-    """One head without W_O, as both of the text's classes are.   (T, d_in) → (T, d_out)"""
+    """One head without W_O, as both of the text's classes are.   (T, d_in) → (T, d_out)
 
-    def __init__(self, w_q: Any, w_k: Any, w_v: Any) -> None:
-        self.w_q, self.w_k, self.w_v = (
-            w if isinstance(w, Tensor) else Tensor(w, requires_grad=True, name=name)
-            for name, w in (("w_q", w_q), ("w_k", w_k), ("w_v", w_v))
-        )
+    Its parameters are w_q, w_k, w_v and, as V2 has them with `qkv_bias=True`, b_q, b_k, b_v.
+    """
+
+    def __init__(self, *parameters: Any) -> None:
+        for name, p in zip(("w_q", "w_k", "w_v", "b_q", "b_k", "b_v"), parameters, strict=False):
+            new = p if isinstance(p, Tensor) else Tensor(p, requires_grad=True, name=name)
+            setattr(self, name, new)
 
     def __call__(self, x: Tensor, **options: Any) -> Tensor:
         """`options` are those of `attention`: mask, scale, drop."""
@@ -209,25 +158,12 @@ class SelfAttention(Module):
         q, k, _ = self.project(x)
         return attention_weights(q, k, **options)
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values.   (T, d_in) → three times (T, d_out)"""
-        return x @ self.w_q, x @ self.w_k, x @ self.w_v
-
-
-class BiasedAttention(SelfAttention):
-    """The same with a bias in each projection, as V2 is with `qkv_bias=True`."""
-
-    def __init__(self, w_q: Any, w_k: Any, w_v: Any, b_q: Any, b_k: Any, b_v: Any) -> None:
-        super().__init__(w_q, w_k, w_v)
-        self.b_q, self.b_k, self.b_v = (
-            b if isinstance(b, Tensor) else Tensor(b, requires_grad=True, name=name)
-            for name, b in (("b_q", b_q), ("b_k", b_k), ("b_v", b_v))
-        )
-
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values.   (T, d_in) → three times (T, d_out)"""
-        q, k, v = super().project(x)
-        return q + self.b_q, k + self.b_k, v + self.b_v
+        projected = x @ self.w_q, x @ self.w_k, x @ self.w_v
+        if not hasattr(self, "b_q"):
+            return projected
+        return projected[0] + self.b_q, projected[1] + self.b_k, projected[2] + self.b_v
 
 
 # The two classes' parameters under the text's names, as PyTorch stores them.
@@ -247,17 +183,19 @@ def version_2(d_k: int = 2, seed: int = 789) -> SelfAttention:
     return SelfAttention(*(torch_linear(draw, 3, d_k).T for _ in range(3)))
 
 
-def version_2_biased(seed: int = 789) -> BiasedAttention:
+def version_2_biased(seed: int = 789) -> SelfAttention:
     """The text's V2 with `qkv_bias=True`: each projection draws its weight, and then its bias."""
     draw = np.random.RandomState(seed)
-    drawn = [(torch_linear(draw, 3, 2).T, torch_bias(draw, 3, 2)) for _ in range(3)]
-    return BiasedAttention(*(array for arrays in zip(*drawn, strict=True) for array in arrays))
+    weights, biases = zip(
+        *((torch_linear(draw, 3, 2).T, _evenly(draw, 3, 2)) for _ in range(3)), strict=True
+    )
+    return SelfAttention(*weights, *biases)
 
 
-def two_heads(dropout: float = 0.0) -> MultiHeadAttention:
+def two_heads() -> MultiHeadAttention:
     """V1 and V2 as the two heads of one layer. W_O is ours, Xavier, seed 0: the text has none."""
     rng = np.random.default_rng(0)
-    layer = MultiHeadAttention(3, 2, d_k=2, d_v=2, dropout=dropout, rng=rng)
+    layer = MultiHeadAttention(3, 2, d_k=2, d_v=2, rng=rng)
     heads = version_1(), version_2()
     for name in ("w_q", "w_k", "w_v"):
         getattr(layer, name).weight.data = np.hstack([getattr(head, name).data for head in heads])
@@ -305,6 +243,7 @@ SLIPS = (
         "wrong",
         'Under "Key matrix weights" the text prints W_query once more.',
         "W_key comes three cells later.",
+        weighty=True,
     ),
     Slip(
         "left open",
@@ -345,6 +284,7 @@ SLIPS = (
         "left open",
         "The text gives small gradients as the reason for the scale, and means large widths.",
         "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
+        weighty=True,
     ),
     Slip(
         "left open",
@@ -352,6 +292,7 @@ SLIPS = (
         "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and"
         " 1/√d_k is not enough. V2's recipe works without, as long as inputs are three numbers "
         "and of length about 1.",
+        weighty=True,
     ),
 )
 
