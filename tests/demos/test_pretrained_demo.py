@@ -268,7 +268,7 @@ def test_the_two_lists_of_versions_are_the_same():
 def test_what_cannot_be_continued_is_one_sentence_before_the_work(
     options, sentence, glassllm, mathformer, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(demos, "running", None)
+
     done = demo_here("pretrained", "--out", tmp_path, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"{sentence}\n", done.stderr)
