@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import demos
 from attention import attention
 from attention.models import llama
 from demos._training import Marks
