@@ -68,19 +68,11 @@ PLANTED = [
         "",
         1,
         rule(
-            lambda a, b: a * np.log(b),
-            lambda g, y, a, b: g * np.log(b),
-            lambda g, y, a, b: g * a,
+            lambda a, b: a * np.log(b), lambda g, y, a, b: g * np.log(b), lambda g, y, a, b: g * a
         ),
         [X, P],
     ),
-    (
-        NONE,
-        "",
-        0,
-        rule(np.exp, lambda g, y, x: g),
-        [A],
-    ),
+    (NONE, "", 0, rule(np.exp, lambda g, y, x: g), [A]),
     (
         NONE,
         "",
@@ -204,20 +196,8 @@ PLANTED = [
         rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: (g * a)[:, :1]),
         [A, COLUMN],
     ),
-    (
-        SUM,
-        "the mean of them",
-        1,
-        rule(np.subtract, right, lambda g, *_: -g.mean(0)),
-        [A, ROW],
-    ),
-    (
-        NONE,
-        "",
-        0,
-        rule(lambda x: x[[0, 2, 0]], lambda g, y, x: written(x, [0, 2, 0], g)),
-        [A],
-    ),
+    (SUM, "the mean of them", 1, rule(np.subtract, right, lambda g, *_: -g.mean(0)), [A, ROW]),
+    (NONE, "", 0, rule(lambda x: x[[0, 2, 0]], lambda g, y, x: written(x, [0, 2, 0], g)), [A]),
     (
         AXIS,
         "along axis 1, and the VJP along axis 0",
@@ -306,13 +286,7 @@ PLANTED = [
         [A, A],
     ),
     (NONE, "", 0, rule(lambda x: x[::-1], lambda g, y, x: g), [A]),
-    (
-        NONE,
-        "",
-        0,
-        rule(np.exp, lambda g, y, x: last_row_only(g * y)),
-        [A],
-    ),
+    (NONE, "", 0, rule(np.exp, lambda g, y, x: last_row_only(g * y)), [A]),
     (
         USE,
         "input 0 3 times, .* not count exp .its input 0. and sin .its input 0",

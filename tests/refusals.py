@@ -117,6 +117,10 @@ concatenate([q, np.ones((2, 5))]) →
 einsum(q, t) → TypeError: einsum takes its subscripts first, as text: einsum\("ij
 concatenate([]) → ValueError: need at least one array
 
+# 3.4 Reductions
+softmax(q, axis=(0, 0)) → ValueError: ^softmax of 'q' \(2, 3\): dupl
+max(q[:, :0], axis=1) → ValueError: ^max of \(2, 0\): zero-size array
+
 # 3.5 Linear algebra
 q @ 2.0 → ValueError: ^matmul of 'q' \(2, 3\) and \(\): for a scalar write \*
 q @ M → ValueError: ^matmul of 'q' \(2, 3\) and \(2, 3\): .* rows of 3, .* columns of 2

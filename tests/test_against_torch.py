@@ -15,11 +15,9 @@ from attention import (
     mapping,
     padding_mask,
 )
-from attention.blocks import Block, FeedForward
 from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
-from minigrad import functional as F
 from minigrad.nn import LayerNorm, Linear, Module, RMSNorm
 
 torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
@@ -97,18 +95,6 @@ def test_a_bias_is_pytorchs_mask_of_numbers(attend):
                 q, k, v, attn_mask=bias.expand(B, H, T, S)
             ),
             *(x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)),
-        )
-
-
-@attends
-def test_keys_that_heads_share_are_pytorchs_enable_gqa(attend):
-    """Repeated here; there, it is an argument."""
-    for num_kv_heads in (1, 2, 6):
-        repeats = 6 // num_kv_heads
-        same(
-            lambda q, k, v, n=repeats: attend(q, F.repeat(k, n, -3), F.repeat(v, n, -3)),
-            lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, enable_gqa=True),
-            *(x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)),
         )
 
 
@@ -214,10 +200,7 @@ def blocked(mask):
 
 QUERIES = {  # ours, and PyTorch's of the same meaning
     "no mask": ({}, {}),
-    "mask (T, S)": (
-        {"mask": causal_mask(T, S)},
-        {"attn_mask": torch.tensor(~causal_mask(T, S))},
-    ),
+    "mask (T, S)": ({"mask": causal_mask(T, S)}, {"attn_mask": torch.tensor(~causal_mask(T, S))}),
     "mask (B, T, S)": ({"mask": SEEING}, {"attn_mask": blocked(SEEING)}),
     "mask (B, H, T, S)": ({"mask": SEEING_HEADS}, {"attn_mask": blocked(SEEING_HEADS)}),
     "padding": ({"mask": PADDING}, {"key_padding_mask": torch.tensor(~PADDING[:, 0])}),
@@ -284,55 +267,10 @@ def transformer_layout(num_encoder, num_decoder):
 ACTIVATIONS = {"relu": relu, "gelu": gelu}
 activations = pytest.mark.parametrize("activation", ACTIVATIONS)
 norms_first = pytest.mark.parametrize("norm_first", [False, True], ids=["post-LN", "pre-LN"])
-SELF = (random.random((T, T)) < 0.6) | (np.arange(T) == 0)
-T_PADDING = padding_mask([2, 3], T)
-
-
-def block(activation, norm_first, cross=False):
-    heads = [MultiHeadAttention(D_MODEL, H, bias=True, rng=random) for _ in "sc"]
-    feed_forward = FeedForward(D_MODEL, D_FF, activation=ACTIVATIONS[activation], rng=random)
-    cross = heads[1] if cross else None
-    return randomised(Block(heads[0], feed_forward, cross=cross, norm_first=norm_first))
 
 
 def not_(mask):
     return torch.tensor(~mask)
-
-
-@activations
-@norms_first
-def test_a_block_is_pytorchs_encoder_layer(norm_first, activation):
-    layer = block(activation, norm_first)
-    other = torch.nn.TransformerEncoderLayer(
-        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
-    )
-    other = loaded(other, layer, mapping.encoder_layer_layout())
-    (ours,), (theirs,) = leaves(x(B, T, D_MODEL))
-    y = layer(ours, mask=SELF & T_PADDING)
-    result = other(theirs, src_mask=not_(SELF), src_key_padding_mask=not_(T_PADDING[:, 0]))
-    same_layer(layer, other, mapping.encoder_layer_layout(), y, result, [ours], [theirs])
-
-
-MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)
-
-
-@activations
-@norms_first
-def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(norm_first, activation):
-    layer = block(activation, norm_first, cross=True)
-    other = torch.nn.TransformerDecoderLayer(
-        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
-    )
-    other = loaded(other, layer, decoder_layer_layout())
-    ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL))
-    y = layer(*ours, mask=causal_mask(T), memory_mask=MEMORY & PADDING)
-    result = other(
-        *theirs,
-        tgt_mask=not_(causal_mask(T)),
-        memory_mask=not_(MEMORY),
-        memory_key_padding_mask=not_(PADDING[:, 0]),
-    )
-    same_layer(layer, other, decoder_layer_layout(), y, result, ours, theirs)
 
 
 class Both(Module):

@@ -59,14 +59,6 @@ def test_a_report_names_each_derivative_of_each_input():
     assert report and "agrees" in str(report)
 
 
-@pytest.mark.parametrize("f", [lambda x: 1 / x, np.log, lambda x: x**3])
-def test_a_right_derivative_is_not_called_wrong_beside_a_pole(f):
-    for x in ([0.01, 3.0, 5.0], [0.1, 100.0], [1e-3, 1.0], [1e-5, 2.0]):
-        found = gradcheck(f, np.array(x))
-        assert all(c.verdict in ("agrees", "unresolved") for c in found.comparisons)
-        assert gradcheck(f, np.array(x), order=1)
-
-
 def test_a_right_derivative_is_not_called_wrong_where_steps_jump_over_a_pole():
     for _ in range(100):
         gradcheck(lambda x: np.sin(x) / np.cos(x), np.pi / 2 - 10.0 ** rng.uniform(-3, -1, 3))

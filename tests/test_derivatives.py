@@ -194,15 +194,6 @@ def test_whatever_is_nested_gives_the_higher_derivative():
             np.testing.assert_allclose(found.item(), -np.cos(0.4), rtol=1e-13)
 
 
-def test_the_jacobian_of_a_jacobian_has_every_axis_in_its_place():
-    f = lambda x: np.stack([x[0] ** 2 * x[1], x[1] ** 3 * x[2]])
-    a, b, c = x = np.array([0.3, 0.7, 1.1])
-    expected = np.zeros((2, 3, 3))
-    expected[0, 0, 0], expected[0, 0, 1], expected[0, 1, 0] = 2 * b, 2 * a, 2 * a
-    expected[1, 1, 1], expected[1, 1, 2], expected[1, 2, 1] = 6 * b * c, 3 * b**2, 3 * b**2
-    np.testing.assert_allclose(jacobian(jacobian(f))(x), expected, rtol=1e-13)
-
-
 NESTED = {
     "perturbation confusion": (lambda x: x * grad(lambda y: x + y)(1.0), 1.0),  # gives 2
     "at the same point": (lambda x: x * grad(lambda y: x + y)(x), 1.0),

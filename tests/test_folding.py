@@ -7,13 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from attention import (
-    Block,
-    MultiHeadAttention,
-    Transformer,
-    attention,
-    gpt2,
-)
+from attention import Block, MultiHeadAttention, Transformer, attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
 from minigrad.graphs.operations import TABLE
 from minigrad.nn import Linear, Module, Sequential
@@ -202,27 +196,6 @@ def test_blocks_that_differ_are_not_called_alike(blocks):
     for numbers in repeated(graph(loss, steps=steps)):
         some = [blocks[k] for k in numbers]
         assert len({(b.factor, b.f, b.a is b.b, id(b.index)) for b in some}) == 1
-
-
-def test_blocks_that_read_another_result_of_the_block_before_are_not_alike():
-    class Three(Module):
-        def __init__(self, pick):
-            self.pick, self.linear = pick, Linear(4, 4, rng=rng)
-
-        def __call__(self, xs):
-            h = self.linear(xs[self.pick])
-            return h, np.tanh(h), np.tanh(h) * h  # (the last one needs both)
-
-    x = leaf(2, 4, name="x")
-    picks = [0, 0, 1, 0, 1, 1, 1]
-    net = Sequential(*[Three(pick) for pick in picks])
-    with Steps(net) as steps:
-        xs, found = (x, x, x), []
-        for block in net.layers:
-            xs = block(xs)
-            found += xs
-        loss = np.stack(found).sum()
-    assert list(repeated(graph(loss, steps=steps, depth=0))) == [[4, 5, 6]]  # (0 reads a leaf)
 
 
 def test_a_users_rule_is_drawn_whatever_it_is_called():

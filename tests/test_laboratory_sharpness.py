@@ -189,13 +189,6 @@ def test_the_decided_half_of_the_queries_adds_nothing_to_the_sharpness_without_t
     assert np.mean(scaled) < 0.95
 
 
-def test_the_same_generator_gives_the_same_number_and_another_scale_the_same_data():
-    one, again = (head_sharpness(13, 0.5, rng=np.random.default_rng(4)) for _ in range(2))
-    assert one == again
-    raw = head_sharpness(13, 0, rng=np.random.default_rng(4))
-    assert raw.score_std == pytest.approx(one.score_std * 13**0.5)
-
-
 def test_the_slopes_of_many_queries_are_those_of_the_run_with_full():
     path = Path(__file__).parents[1] / "demos" / "laboratory" / "results_full_steps.json"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

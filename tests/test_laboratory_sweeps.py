@@ -4,7 +4,6 @@ import functools
 import importlib
 import inspect
 import os
-import platform
 import subprocess
 import sys
 from types import ModuleType
@@ -205,25 +204,6 @@ def test_changed_sources_and_another_numpy_give_another_folder(monkeypatch, tmp_
     folders = {each.name for each in results.iterdir()}
     assert len(found) == 4 and len(folders) == 2 and len(folders & found) == 1
     sweeps._made_by.cache_clear()
-
-
-def test_the_bits_and_the_folder_depend_on_the_processor():
-    """OpenBLAS is told that the processor is another one."""
-    kernels = {each.get("architecture") for each in threadpoolctl.threadpool_info()}
-    if platform.machine() not in ("x86_64", "AMD64") or kernels <= {None, "Nehalem"}:
-        pytest.skip("needs OpenBLAS on a processor that is newer than Nehalem")
-    code = (
-        "import numpy as np\nx = np.random.default_rng(0).random((64, 64))\n"
-        "from attention.laboratory import sweeps\n"
-        "print(hash((x @ x.T).tobytes()), sweeps._made_by(sweeps.sweep))"
-    )
-    run = functools.partial(subprocess.run, capture_output=True, text=True, check=True)
-    found = [
-        run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": "0"} | more)
-        for more in ({}, {"OPENBLAS_CORETYPE": "Nehalem"})
-    ]
-    one, other = (done.stdout.split() for done in found)
-    assert one[0] != other[0] and one[1] != other[1]
 
 
 # ------------------------------------------------------------------ refusal

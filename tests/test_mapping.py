@@ -221,32 +221,6 @@ BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
 # ---------------------------------------------------------------- value and derivative
 
 
-def test_a_linear_of_pytorchs_is_transposed_and_three_projections_stand_below_each_other():
-    model = heads(True)
-    ours = drawn(model)
-    theirs = to_theirs(ours, mapping.multi_head_layout())
-    d = D_MODEL
-    for i, w in enumerate(("w_q", "w_k", "w_v")):
-        for row, column in ((0, 0), (3, 5), (d - 1, d - 2)):
-            assert theirs["in_proj_weight"][i * d + row, column] == ours[f"{w}.weight"][column, row]
-        np.testing.assert_array_equal(
-            theirs["in_proj_bias"][i * d : (i + 1) * d], ours[f"{w}.bias"]
-        )
-    np.testing.assert_array_equal(theirs["out_proj.weight"], ours["w_o.weight"].T)
-    np.testing.assert_array_equal(theirs["out_proj.bias"], ours["w_o.bias"])
-
-
-def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
-    ours = drawn(gpt2(V, LENGTH, **SIZES))
-    theirs = to_theirs(ours, GPT2_PIECES)
-    side_by_side = [ours[f"blocks.1.attention.{w}.weight"] for w in ("w_q", "w_k", "w_v")]
-    found = theirs["transformer.h.1.attn.c_attn.weight"]
-    np.testing.assert_array_equal(found, np.hstack(side_by_side))
-    np.testing.assert_array_equal(
-        theirs["transformer.h.0.mlp.c_fc.weight"], ours["blocks.0.feed_forward.w_1.weight"]
-    )
-
-
 WORDS, KINDS = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S))
 CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
     "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike

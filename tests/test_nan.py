@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 import pytest
 
-from attention import attention, causal_mask, fused_attention, gpt2
-from minigrad import Tensor, cross_entropy, gradients, ops, unfused
+from attention import attention, causal_mask, fused_attention
+from minigrad import Tensor, gradients, ops, unfused
 from tests import oracles
 from tests.cases import CASES
 
@@ -98,22 +98,3 @@ def test_fused_attention_gives_nan_where_attention_does(where):
             if where != "v" and block == 128:  # (of a skipped block the gradients are 0)
                 for one, other in zip(found[1:], wanted[1:], strict=True):
                     assert not (np.isnan(other) & ~np.isnan(one)).any()
-
-
-@pytest.mark.parametrize("value", STRANGE)
-def test_a_model_with_a_nan_anywhere_has_no_finite_loss_that_its_definition_lacks(value):
-    def loss(model):
-        return cross_entropy(model(np.array([[1, 2, 3, 4, 0]])), np.array([[2, 3, 4, 0, 1]])).item()
-
-    rng = np.random.default_rng(0)
-    for attend in (attention, fused_attention):
-        model = gpt2(5, 5, d_model=6, num_heads=2, num_blocks=2, rng=np.random.default_rng(1))
-        for block in model.blocks:
-            block.attention.attend = attend
-        for p in model.parameters():
-            before = p.data
-            p.data = with_one(before, value, rng)
-            found = quietly(loss, model)
-            with unfused():
-                assert np.isnan(found) == np.isnan(quietly(loss, model)), p.name
-            p.data = before

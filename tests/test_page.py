@@ -1,7 +1,6 @@
 """Chapter 5 · Page: the page of both passes, as a real browser shows it."""
 
 import hashlib
-import itertools
 import json
 import math
 import re
@@ -13,10 +12,9 @@ import numpy as np
 import pytest
 
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
+from minigrad import Steps, Tensor, cross_entropy, graph
 from minigrad.graphs.page import FOLDER
 from minigrad.graphs.scale import colour, in_words, lost
-from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
 WORDS = np.arange(4)[None]
@@ -190,40 +188,6 @@ SHOWN = """lane => [...document.querySelectorAll("#graph .box")].map(b => [
     b.querySelectorAll(".grad")[lane].style.background,
     [...b.querySelectorAll(".row")].map(row => [row.textContent, row.title, row.style.background]),
 ])"""
-
-
-def added(numbers, *, named=True):
-    """Record Σ c ⊙ tanh((a + b) w), in a layer with a name or without."""
-    b = Tensor(0.5, requires_grad=True, name="b")
-    layer = Weighted(Tensor(2.0, requires_grad=True, name="w"))
-    with Steps(Sequential(layer) if named else None) as steps:
-        total = (layer(Tensor(np.ones(1000)) + b) * Tensor(numbers)).sum()
-    steps.backward(total)
-    return steps
-
-
-class Weighted(Module):
-    def __init__(self, w):
-        self.w = w
-
-    def __call__(self, x):
-        return np.tanh(x * self.w)
-
-
-def test_the_second_pass_shows_what_it_would_as_the_first(visit, tmp_path):
-    centred = np.random.default_rng(0).standard_normal(1000)
-    centred -= centred.mean()
-    passes = [added(numbers) for numbers in (centred, np.ones(1000), np.full(1000, np.inf))]
-    shown = {}
-    for a, b in itertools.permutations(range(3), 2):
-        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b], limits=(1e-6, 10.0)))
-        page.keyboard.press("End")
-        shown[a, b] = [[box[:3] for box in page.evaluate(SHOWN, lane)] for lane in (0, 1)]
-    for a, b in shown:
-        assert shown[a, b][1] == shown[b, a][0]
-    assert "≈ 0" in str(shown[0, 1][0]) and "≈ 0" not in str(shown[0, 1][1])
-    with pytest.raises(ValueError, match="must have made the same operations: these differ"):
-        passes[0].save(tmp_path / "x.html", beside=added(np.ones(1000), named=False))
 
 
 def pretty(text):
@@ -443,30 +407,6 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
         step_to(page, 3)
 
 
-NAMES = ("a,b", "e+f %41", "k#2", "l&step=2", "∂", "%2C")
-
-
-def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
-    net, x = Module(), Tensor([[1.0]])
-    for name in NAMES:
-        vars(net)[name] = Sequential(Linear(1, 1, rng=np.random.default_rng(0)), sigmoid)
-    with Steps(net) as steps:
-        for name in NAMES:
-            x = vars(net)[name](x) * 2.0
-    page = visit(steps.save(tmp_path / "x.html"))
-    assert page.locator(".box.closed").count() == len(NAMES)
-    frames = "() => [...document.querySelectorAll('.frame')].map(f => f.innerText)"
-    for n in range(len(NAMES)):
-        page.evaluate("n => document.querySelectorAll('.box.closed')[n].click()", n)
-        link, shown = page.evaluate("location.hash"), page.evaluate(frames)
-        page.evaluate("document.getElementById('close').click()")
-        page.evaluate("link => { location.hash = link }", link)
-        page.wait_for_function("document.querySelector('.frame')")
-        assert page.evaluate(frames) == shown == [NAMES[n]]
-        assert page.inner_text("#message") == ""
-        page.evaluate("document.getElementById('close').click()")
-
-
 def test_the_arrows_scroll_what_has_the_focus_and_step_otherwise(visit, tmp_path):
     path = head(1.0, keys=12).save(tmp_path / "x.html", at="weights")
     page = visit(path, viewport={"width": 300, "height": 600})
@@ -546,21 +486,6 @@ def test_the_formulas_and_the_letters_of_the_inputs_are_told(visit, tmp_path):
     assert page.locator("#more code").all_inner_texts() == list(formulas["tanh"])
     step_to(page, 5)
     assert page.inner_text("#formula") == "∂L/∂a = g ⊙ b"  # (its last row says it)
-
-
-def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):
-    page = visit(pages["line"][0], "#step=8", viewport={"width": 320, "height": 256})
-    assert (
-        page.evaluate("getComputedStyle(document.getElementById('controls')).position") == "static"
-    )
-    page.emulate_media(forced_colors="active")
-    marked = "all => all.map(b => getComputedStyle(b).outlineStyle !== 'none')"
-    assert all(page.eval_on_selector_all(".box.now", marked))
-    assert not any(page.eval_on_selector_all(".box:not(.now)", marked))
-    page.emulate_media(media="print")
-    adjust = "x => getComputedStyle(x).printColorAdjust"
-    for selector in (".box", "#legend span", "table.heat td"):
-        assert page.locator(selector).first.evaluate(adjust) == "exact"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -137,19 +137,6 @@ def test_a_shift_of_sinusoidal_positions_is_linear(shift):
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(D_MODEL), atol=1e-14)
 
 
-def test_features_in_another_order_make_neighbours_of_halves_and_the_scores_are_equal():
-    q, k = t(B, H, T, D_K), t(B, H, S, D_K)
-    order = [feature for i in range(D_K // 2) for feature in pair(i, D_K, "halves")]
-    halves = rotary(q, 2, pairs="halves") @ rotary(k, pairs="halves").mT
-    neighbours = rotary(q[..., order], 2) @ rotary(k[..., order]).mT
-    np.testing.assert_allclose(neighbours.data, halves.data, rtol=1e-11, atol=1e-12)
-    forgotten = (rotary(q, 2) @ rotary(k).mT).data
-    assert forgotten.shape == halves.shape
-    assert abs(forgotten - halves.data).max() > 0.1  # this is silent, but for a known output
-    at_distance_0 = forgotten[..., 0, 2]
-    np.testing.assert_allclose(at_distance_0, halves.data[..., 0, 2], rtol=1e-11, atol=1e-12)
-
-
 @pytest.mark.parametrize("shift", [1, 7, 1000])
 def test_logits_of_turned_queries_and_keys_depend_on_differences_of_positions_only(shift):
     q, k = t(B, H, T, D_K), t(B, H, S, D_K)

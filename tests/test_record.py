@@ -1,6 +1,5 @@
 """Chapter 1.2 · Record: nodes, whose memory is whose, and when nothing is recorded."""
 
-import asyncio
 import contextlib
 import functools
 import threading
@@ -137,28 +136,6 @@ def test_no_grad_silences_its_own_thread_and_no_other():
         tasks = [functools.partial(recorded, c) for c in (no_grad(), contextlib.nullcontext())]
         assert in_threads(*tasks) == [False, True]
     assert record.is_recording()
-
-
-def test_no_grad_silences_its_own_task_and_no_other():
-    t, recorded = leaf(), {}
-
-    async def quiet(turn, other):
-        with no_grad():
-            turn.set()
-            await other.wait()
-            recorded["quiet"] = np.exp(t).requires_grad
-
-    async def loud(turn, other):
-        await other.wait()  # the other is inside its block now
-        recorded["loud"] = np.exp(t).requires_grad
-        turn.set()
-
-    async def both():
-        one, two = asyncio.Event(), asyncio.Event()
-        await asyncio.gather(quiet(one, two), loud(two, one))
-
-    asyncio.run(both())
-    assert recorded == {"quiet": False, "loud": True}
 
 
 # ---------------------------------------------------------------- refusal

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from numpy.lib.stride_tricks import sliding_window_view
 
 import minigrad
-from minigrad import concatenate, gradcheck, gradients, primitive, recompute
+from minigrad import concatenate, gradients, primitive, recompute
 from minigrad.engine.replay import contributions, replay
 from tests.making import CHANGES, NOT_OF_P, A, B, change, leaf
 
@@ -77,12 +77,6 @@ def test_every_broadcast_is_summed_back_to_the_shapes_it_came_from(shapes):
             np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 1), (2, 3), (1, 1, 3)])
-def test_broadcasting_is_right_to_second_order(shape):
-    x = np.linspace(0.5, 1.5, np.prod(shape, dtype=int)).reshape(shape)
-    assert gradcheck(lambda a, b: a * b / (a + b), x, np.ones((2, 3)) + A)
-
-
 # ---------------------------------------------------------------- law
 
 
@@ -129,12 +123,6 @@ def test_memory_is_returned_while_the_pass_is_still_going_on():
     # The root is ours, the current result is y of its VJP, and above it all others are gone.
     assert alive == [7, 7, 6, 5, 4, 3, 2]
     assert [ref() is not None for ref in results] == [False] * 6 + [True]
-
-
-def test_an_array_that_a_vjp_returns_stays_its_own_to_write():
-    own = np.ones(3)
-    copy_with(lambda g, y: own)(np.exp(leaf())).backward(B)
-    assert own.flags.writeable
 
 
 @primitive
@@ -245,17 +233,3 @@ def test_an_exception_half_way_leaves_every_grad_and_is_remembered():
     np.testing.assert_array_equal(b.grad, B)
     with pytest.raises(RuntimeError, match="was already dropped"):
         y.backward()
-
-
-def test_a_pass_inside_a_vjp_that_drops_the_record_below_is_noticed():
-    p = leaf(A, "p")
-    trunk = np.exp(p)
-    total = trunk.sum()
-
-    @primitive
-    def meddling(x, /):
-        return x * 2.0, lambda g, y: [gradients(total, [p]), g * 2.0][1]
-
-    with pytest.raises(RuntimeError, match="dropped"):
-        meddling(trunk).sum().backward()
-    assert p.grad is None

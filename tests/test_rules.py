@@ -83,12 +83,6 @@ def test_rules_from_outside_are_right_to_second_order(operation):
     assert gradcheck(operation, A)
 
 
-def test_a_variadic_rule_has_a_vjp_for_each_tensor():
-    a, b, c = leaf(), leaf(), leaf()
-    total(a, b, a, c).backward(A)
-    np.testing.assert_allclose([a.grad, b.grad, c.grad], [2 * A, A, A])
-
-
 def test_a_vjp_of_a_mask_is_none_and_the_others_are_asked():
     kept = primitive(lambda x, mask, /: (x * mask, lambda g, y: g * mask, None))
     t, mask = leaf(), leaf([1.0, 0.0, 1.0], "mask")
@@ -243,18 +237,6 @@ def test_the_definition_is_used_for_a_recorded_derivative_and_for_no_other():
     assert used == [(Tensor, 3.0)]
 
 
-def test_a_definition_may_be_any_function():
-    for definition, slope in [
-        (lambda x: Tensor(np.ones(3)), 0.0),  # a constant
-        (lambda x: x, 1.0),
-        (lambda x: x + x, 2.0),
-    ]:
-        operation = fused(definition=definition)(lambda x, /: (+x, lambda g, y, needs: (g,)))
-        x = leaf()
-        (recorded,) = gradients(operation(x * 1.0), [x], B, create_graph=True)
-        np.testing.assert_array_equal(recorded.data, slope * B)
-
-
 @pytest.mark.parametrize("written", ["saved", "g", "y"])
 def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y(written):
     @fused(definition=np.exp)
@@ -275,17 +257,6 @@ def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y(writt
             writes(t).backward(B)
 
 
-def test_a_variadic_rule_may_be_fused():
-    @fused(definition=lambda *xs: sum(xs))
-    def added(*xs):
-        return np.sum(xs, axis=0), lambda g, y, needs: tuple(g if n else None for n in needs)
-
-    a, b = leaf(), leaf()
-    added(a, B, b, a).backward(A)
-    np.testing.assert_array_equal([a.grad, b.grad], [2 * A, A])
-    assert gradcheck(lambda a, b: added(a, b, a) ** 2, A, B)
-
-
 # ---------------------------------------------------------------- law: dtypes and subclasses
 
 
@@ -298,21 +269,6 @@ def test_numbers_take_the_dtype_of_the_tensor_beside_them_and_arrays_keep_theirs
     assert (Tensor([1, 2, 3]) * 2.5).dtype == np.float64
     unless = primitive(lambda x, mask, /: (np.where(~mask, x, 0.0), lambda g, y: g, None))
     assert unless(t, True).dtype == np.float32  # a boolean stays one
-
-
-def test_two_0d_tensors_of_two_dtypes_give_the_wider_in_either_order():
-    a, b = Tensor(1.0, dtype=np.float32), Tensor(1e-9)
-    assert (a + b).dtype == (b + a).dtype == np.float64
-
-
-def test_a_subclass_of_tensor_computes_with_numbers_and_arrays():
-    class Parameter(Tensor):
-        pass
-
-    p = Parameter([1.0, 2.0], requires_grad=True)
-    y = 2.0 * p + np.ones(2)
-    y.backward(np.ones(2))
-    np.testing.assert_array_equal(p.grad, [2.0, 2.0])
 
 
 # ---------------------------------------------------------------- refusal
@@ -363,11 +319,7 @@ GAVE_ANOTHER = (
 )
 WRONG_VJPS = {  # of an operation whose output has shape (3,)
     "another shape": (A, lambda g, y: np.ones(5), r"gave shape \(5,\)" + GAVE_ANOTHER),
-    "more axes": (
-        A,
-        lambda g, y: np.ones((2, 3)),
-        r"gave shape \(2, 3\)" + GAVE_ANOTHER,
-    ),
+    "more axes": (A, lambda g, y: np.ones((2, 3)), r"gave shape \(2, 3\)" + GAVE_ANOTHER),
     "fewer axes": (A, lambda g, y: np.ones(()), r"gave shape \(\)" + GAVE_ANOTHER),
     "an axis stretched further": ([2.0], lambda g, y: np.ones(7), r"gave shape \(7,\)"),
     "a number": (A, lambda g, y: 1.0, "gave float, not an array of real numbers$"),

@@ -188,15 +188,6 @@ def test_adding_one_number_to_all_scores_of_a_query_changes_nothing(mask):
     np.testing.assert_allclose(of_row, 0, atol=1e-14)
 
 
-def test_what_may_not_be_seen_may_be_anything_finite():
-    q, k, v = qkv(B)
-    mask = padding_mask([2, 4], S)
-    one = attention(q, k, v, mask=mask).data
-    hidden = ~mask.mT & np.ones((B, S, 1), bool)
-    k.data, v.data = np.where(hidden, 1e100, k.data), np.where(hidden, -1e100, v.data)
-    np.testing.assert_array_equal(one, attention(q, k, v, mask=mask).data)
-
-
 @pytest.mark.parametrize("d_k", [7, 11, 101])
 def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width(d_k):
     q, k = (Tensor(random.standard_normal((200, 30, d_k)), requires_grad=True) for _ in "qk")
@@ -259,13 +250,6 @@ def test_however_low_an_allowed_score_is_a_forbidden_one_is_lower(dtype):
     np.testing.assert_allclose(weights.data.sum(-1), 1.0, rtol=1e-6)
     one, other = (f(q, k, v, mask=mask, score_bias=bias).data for f in (attention, fused_attention))
     np.testing.assert_allclose(one, other, rtol=1e-5)
-
-
-def test_a_nan_among_the_scores_is_not_taken_for_a_row_without_keys():
-    q, k, v = qkv(B)
-    q = Tensor(np.where(np.arange(T)[:, None] == 1, np.nan, q.data))
-    y = attention(q, k, v, mask=causal_mask(T, S)).data
-    assert np.isnan(y[:, 1]).all() and np.isfinite(y[:, 0]).all()
 
 
 def test_without_keys_the_output_is_0():

@@ -136,8 +136,7 @@ def transformer(chapter):
 def models(chapter):
     rng = np.random.default_rng(5)
     block = Block(
-        MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng),
-        FeedForward(D_MODEL, D, rng=rng),
+        MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng), FeedForward(D_MODEL, D, rng=rng)
     )
     words, norm, head = (
         Embedding(V, D_MODEL, rng=rng),
@@ -175,16 +174,8 @@ def generation(chapter):
 CALLS = {
     call.__name__: call
     for call in (
-        masks,
-        scaled_dot_product,
-        additive,
-        fused,
-        multi_head,
-        positions,
-        transformer,
-        models,
-        encoders,
-        generation,
+        *(masks, scaled_dot_product, additive, fused, multi_head, positions),
+        *(transformer, models, encoders, generation),
     )
 }
 # Sizes that a chapter's call replaces.

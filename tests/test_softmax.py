@@ -16,21 +16,6 @@ def scores():
 # ---------------------------------------------------------------- value and derivative
 
 
-def test_the_vjp_of_softmax_is_its_whole_jacobian_times_g():
-    x, g = Tensor(random.standard_normal(5), requires_grad=True), random.standard_normal(5)
-    y = softmax(x)
-    J = np.array([[y.data[i] * ((i == j) - y.data[j]) for j in range(5)] for i in range(5)])
-    np.testing.assert_allclose(gradients(y, [x], g)[0], J.T @ g, rtol=1e-13)
-
-
-@pytest.mark.parametrize("c", [0, 3])
-def test_the_gradient_of_a_cross_entropy_is_prediction_minus_truth(c):
-    x = Tensor(random.standard_normal(5), requires_grad=True)
-    np.testing.assert_allclose(
-        gradients(-log_softmax(x)[c], [x])[0], softmax(x).data - np.eye(5)[c], rtol=1e-13
-    )
-
-
 # ---------------------------------------------------------------- law
 
 
@@ -76,33 +61,6 @@ def test_a_shift_of_all_scores_changes_no_weight_and_no_gradient(axis):
         np.testing.assert_array_equal(gradients(y, [x], g)[0], gradients(shifted, [x], g)[0])
 
 
-@pytest.mark.parametrize("axis", AXES)
-def test_log_softmax_is_the_log_of_softmax(axis):
-    x, g = scores(), random.standard_normal((2, 3, 5))
-    y, composed = log_softmax(x, axis=axis), np.log(softmax(x, axis=axis))
-    np.testing.assert_allclose(y.data, composed.data, rtol=1e-13)
-    np.testing.assert_allclose(
-        gradients(y, [x], g)[0], gradients(composed, [x], g)[0], rtol=1e-12, atol=1e-14
-    )
-
-
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("keepdims", [False, True])
-def test_the_gradient_of_logsumexp_is_softmax(axis, keepdims):
-    x = scores()
-    (dx,) = gradients(logsumexp(x, axis=axis, keepdims=keepdims).sum(), [x])
-    np.testing.assert_allclose(dx, softmax(x, axis=axis).data, rtol=1e-13)
-
-
-def test_logsumexp_lies_between_max_and_max_plus_log_n():
-    x = scores()
-    y, largest = logsumexp(x, axis=-1).data, x.data.max(axis=-1)
-    assert (y > largest).all()
-    assert (y < largest + np.log(5)).all()
-    equal = logsumexp(Tensor(np.full(5, 7.0)))
-    np.testing.assert_allclose(equal.data, 7 + np.log(5), rtol=1e-15)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("f", [softmax, log_softmax, lambda x: logsumexp(x, axis=-1)])
 def test_scores_of_1000_give_finite_values_and_gradients_at_both_orders(f, dtype):
@@ -122,40 +80,6 @@ def test_at_scores_of_1000_log_softmax_still_says_how_small_a_weight_is():
     (dx,) = gradients(-y[1], [x])
     np.testing.assert_array_equal(dx, [1.0, -1.0, 0.0])  # prediction minus truth, not dead
     assert gradcheck(log_softmax, [1000.0, -1000.0, 0.0])
-
-
-def test_logsumexp_of_nothing_but_minus_infinity_is_that_with_gradient_0_at_both_orders():
-    x = Tensor([[-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 0.0]], requires_grad=True)
-    y = logsumexp(x, axis=-1)
-    np.testing.assert_array_equal(y.data, [-np.inf, np.log(2.0)])
-    (dx,) = gradients(y, [x], np.array([3.0, 5.0]), create_graph=True)
-    np.testing.assert_allclose(dx.data, [[0, 0, 0], [2.5, 0, 2.5]], rtol=1e-15)
-    (again,) = gradients(dx, [x], np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]))
-    np.testing.assert_allclose(again, [[0, 0, 0], [-2.5, 0, 2.5]], rtol=1e-15)
-
-
-def test_beside_a_score_of_plus_infinity_the_others_get_no_gradient():
-    x = Tensor([np.inf, 1.0], requires_grad=True)
-    with np.errstate(invalid="ignore"):
-        y = logsumexp(x)
-        (dx,) = gradients(y, [x])
-    assert y.item() == np.inf
-    assert dx[1] == 0.0
-
-
-def test_a_score_of_minus_infinity_among_others_has_weight_0_and_gradient_0():
-    x = Tensor([0.0, -np.inf, np.log(3.0)], requires_grad=True)
-    y = softmax(x)
-    np.testing.assert_allclose(y.data, [0.25, 0, 0.75], rtol=1e-15)
-    (dx,) = gradients(y, [x], np.array([1.0, 7.0, 0.0]))
-    np.testing.assert_allclose(dx, [0.1875, 0, -0.1875], rtol=1e-14)
-
-
-def test_a_one_hot_softmax_passes_no_gradient_on():
-    """Its saturation, the subject of chapter 16."""
-    x = Tensor([100.0, 0.0, -100.0], requires_grad=True)
-    (dx,) = gradients(softmax(x), [x], np.array([1.0, -2.0, 3.0]))
-    assert abs(dx).max() < 1e-40
 
 
 def test_the_log_of_an_underflowed_weight_has_no_gradient_and_log_softmax_has():

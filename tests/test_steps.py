@@ -1,10 +1,8 @@
 """Chapter 5 · Steps: what is noted of both passes, and the names of layers and variables."""
 
-import functools
 import inspect
 import json
 import re
-import threading
 
 import numpy as np
 import pytest
@@ -180,16 +178,11 @@ NAMED = {  # a line, and the names that its operations get
     "(a, b) = x * 1.0, x * 2.0": ["multiply"] * 2,
     "y = (lambda t: t * 2.0)(x) + 1.0": ["multiply", "y"],
     "y: object = x * 2.0": ["y"],
+    "y = (x * 2.0, x * 3.0)[0]": ["y", "multiply"],
     "y = x; y += 1.0": ["y"],
     "y = z = x * 2.0": ["multiply"],
     "d = [x * 2.0]\ny = d[0]\ny = (x * x * x).sum()": ["multiply"] * 3 + ["y"],
     "def f():\n    z = x * 2.0\n    return z\ny = f()": ["z"],
-    "self.y = x * 2.0": ["multiply"],
-    "y = (x * 2.0, x * 3.0)[0]": ["y", "multiply"],
-    "n = len((x * x).shape)": ["multiply"],
-    "y = min(x * 3.0, x * 2.0, key=len)": ["y", "multiply"],
-    "def f():\n    global y\n    y = x * 2.0\nf(); x * 7.0": ["y", "multiply"],
-    "try: y = (x * 2.0, 1 / 0)[0]\nexcept ZeroDivisionError: pass": ["multiply"],
 }
 
 
@@ -200,7 +193,7 @@ def test_what_a_line_assigns_gets_the_name_and_nothing_else_does(source, tmp_pat
     code = compile(source, str(path), "exec")
     x = Tensor([1.0, 2.0], requires_grad=True, name="x") * 1.0  # (a result, which += may replace)
     with Steps() as steps:
-        exec(code, {"np": np, "x": x, "self": type("S", (), {})()})
+        exec(code, {"np": np, "x": x})
     assert [v.title for v in operations(steps) if v.line] == NAMED[source]
 
 
@@ -224,13 +217,6 @@ def test_a_layer_called_twice_is_numbered_and_a_method_belongs_to_its_caller():
     assert paths(steps) == [
         f"layers.{k}{rest}" for k in (0, 1) for rest in (".layer", "", ".layer#2", "")
     ]
-
-
-def test_the_whole_network_called_twice_is_numbered_too():
-    model = Linear(3, 3, rng=rng)
-    with Steps(model) as steps:
-        model(model(leaf(2, 3)))
-    assert paths(steps) == ["", "Linear#2"]
 
 
 class Doubled(Linear):
@@ -260,74 +246,12 @@ class Plain(Module):
         return np.tanh(self.inner(x)) * 2.0
 
 
-class Decorated(Plain):
-    __call__ = functools.wraps(Plain.__call__)(lambda *args: Plain.__call__(*args))
-
-
-class Super(Plain):
-    def __call__(self, x, /, **options):
-        return super().__call__(x)
-
-
-class Mixin:
-    def __call__(self, x):
-        return np.tanh(self.inner(x)) * 2.0
-
-
-class Mixed(Mixin, Plain):
-    pass
-
-
-WAYS = [Plain, Decorated, Super, Mixed]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_layer_is_seen_however_its_call_is_defined(way):
-    net = Sequential(way(), way())
-    with Steps(net) as steps:
-        for layer in net.layers:
-            layer(leaf(2, 3))
-    assert paths(steps) == [f"layers.{k}{rest}" for k in (0, 1) for rest in (".inner", "", "")]
-    assert [v.modules[0].path for v in operations(steps)] == ["layers.0"] * 3 + ["layers.1"] * 3
-    assert CALLS.running == []
-
-
-def test_a_call_that_fails_has_ended_and_threads_have_calls_of_their_own():
-    class Threaded(Module):
-        def __call__(self, x):
-            other = threading.Thread(target=lambda: seen.append((np.exp(x), CALLS.running[:])))
-            other.start()
-            other.join()
-            return np.sin(x)
-
-    net, seen = Sequential(Plain()), []
+def test_a_call_that_fails_has_ended():
+    net = Sequential(Plain())
     with pytest.raises(ValueError), Steps(net) as steps:
         y = np.sin(leaf(2, 5))
         net(y)
     assert WATCHERS.get() == () and CALLS.running == [] and titles(steps) == ["y"]
-    with Steps() as steps:
-        Threaded()(leaf(2))
-    assert [calls for _, calls in seen] == [[]]
-    assert titles(steps) == ["sin"]  # (the other thread is not watched)
-
-
-def test_a_block_may_begin_inside_of_a_call_and_another_stand_inside_of_it():
-    class Noting(Module):
-        def __init__(self):
-            self.inner = Plain()
-
-        def __call__(self, x):
-            with Steps(net) as self.steps:
-                y = self.inner(x)
-            return y
-
-    net = Sequential(Noting())
-    with Steps(net) as steps:
-        net(leaf(2, 3))
-    inside = [["layers.0.inner", "layers.0.inner.inner"], *[["layers.0.inner"]] * 2]
-    for found, around in ((steps, ["layers.0"]), (net.layers[0].steps, [])):
-        scopes = [[scope.path for scope in v.modules] for v in operations(found)]
-        assert scopes == [around + each for each in inside]
 
 
 def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():
@@ -356,15 +280,6 @@ def test_each_call_of_a_layer_is_one_frame_or_one_box_whatever_stands_between(de
         assert all(inside[first : first + sum(inside)])
     closed = [box.title for box in drawing.boxes if box.kind == "module"]
     assert len(closed) == len(set(closed))
-
-
-def test_a_module_that_left_the_network_gives_its_name_to_nobody():
-    net = Sequential(*[Linear(2, 2, rng=rng) for _ in range(3)])
-    with Steps(net) as steps:
-        for _ in range(20):
-            del net.layers[1:]
-            Linear(2, 2, rng=rng)(leaf(1, 2))
-    assert set(paths(steps)) == {""}
 
 
 def test_a_fused_operation_is_one_step_and_unfused_all_of_them():

@@ -13,9 +13,9 @@ from attention.encoders import Classifier, bert
 from attention.models import GPT, gpt2, llama
 from attention.scaled_dot_product import attention_weights, qk_norm
 from attention.transformer import Decoder, Encoder, Transformer
-from minigrad import Tensor, gelu, gradients, silu
+from minigrad import Tensor, gelu, gradients
 from minigrad.engine.record import is_recording
-from minigrad.nn import Dropout, Embedding, LayerNorm, RMSNorm
+from minigrad.nn import Dropout, LayerNorm, RMSNorm
 
 random = np.random.default_rng(3)
 B, T, S, H, D_MODEL, D_FF, V, C = 2, 3, 5, 7, 14, 17, 19, 23
@@ -74,10 +74,7 @@ MODELS = {  # each model, and a call of it with some texts of the batch
         text_encoder,
         lambda model, b=ALL: model(SOURCE[b], kinds=SOURCE[b] % 2, mask=PADDING[b]),
     ),
-    "Transformer": (
-        paper,
-        lambda model, b=ALL: model(SOURCE[b], WORDS[b], source_mask=PADDING[b]),
-    ),
+    "Transformer": (paper, lambda model, b=ALL: model(SOURCE[b], WORDS[b], source_mask=PADDING[b])),
 }
 models = pytest.mark.parametrize(("make", "call"), MODELS.values(), ids=MODELS)
 
@@ -93,17 +90,6 @@ class Given:
 
 
 # ---------------------------------------------------------------- value
-
-
-def test_a_feed_forward_network_works_at_each_position_by_itself():
-    made, x = randomised(FeedForward(D_MODEL, D_FF, rng=rng())), t(B, T, D_MODEL)
-    found, p = made(x).data, made.state_dict()
-    for b, position in np.ndindex(B, T):
-        inner = np.maximum(x.data[b, position] @ p["w_1.weight"] + p["w_1.bias"], 0)
-        expected = inner @ p["w_2.weight"] + p["w_2.bias"]
-        np.testing.assert_allclose(found[b, position], expected, rtol=1e-12, atol=1e-13)
-    other = FeedForward(D_MODEL, D_FF, activation=silu, rng=rng())
-    np.testing.assert_array_equal(other(x).data, other.w_2(silu(other.w_1(x))).data)
 
 
 def test_a_gate_multiplies_what_goes_through_it():
@@ -202,15 +188,6 @@ def test_a_models_maps_are_the_weights_with_which_it_computes(make, asked, atten
         assert not any(each[..., ~causal_mask(T)].any() for each in maps)
         other = model.maps(WORDS[:, :2])  # what is ahead of a position changes no weight of it
         np.testing.assert_allclose(other[1], maps[1][..., :2, :2], rtol=1e-9)
-
-
-def test_a_model_that_drops_only_from_its_tokens_gives_no_maps_while_it_trains():
-    tokens = Embedding(V, D_MODEL, rng=rng())
-    model = GPT(tokens, [block()], LayerNorm(D_MODEL), dropout=0.5, rng=rng())
-    with pytest.raises(ValueError, match="^the model is in training mode and drops at random"):
-        model.maps(WORDS)
-    (maps,) = model.eval().maps(WORDS)
-    np.testing.assert_array_equal(maps, model.maps(WORDS)[0])
 
 
 def test_the_papers_model_is_its_figure():

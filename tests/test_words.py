@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad import Tensor, functional, gradcheck, ops
+from minigrad import Tensor, functional, ops
 from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
 from tests.coverage_table import ROWS
@@ -87,20 +87,13 @@ def test_the_matrix_product_stands_on_either_side_of_an_array_or_a_list():
         np.testing.assert_allclose(y.data, expected, rtol=1e-15)
 
 
-def test_a_python_integer_may_be_larger_than_64_bits():
-    np.testing.assert_allclose((leaf() * 10**20).data, A * 10**20)
-
-
 def test_a_sum_begun_by_python_records():
     y = sum([leaf(), leaf(), leaf()])
     assert type(y) is Tensor and y.requires_grad
     np.testing.assert_allclose(y.data, 3 * A)
 
 
-ANSWERS = {
-    "argmax": lambda t: t.argmax(axis=1),
-    "tolist": lambda t: t.tolist(),
-}
+ANSWERS = {"argmax": lambda t: t.argmax(axis=1), "tolist": lambda t: t.tolist()}
 
 
 def test_every_method_is_an_operation_of_the_table_or_a_question():
@@ -128,12 +121,6 @@ def test_constant_tensors_in_a_list_become_an_ordinary_array():
 
 
 # ---------------------------------------------------------------- derivative
-
-
-def test_both_sides_of_an_operation_receive_their_gradient():
-    for op in RECORDED + UFUNCS_OF_TWO:
-        assert gradcheck(op, A, ROW + 0.05)
-        assert gradcheck(lambda t, op=op: op(ROW, t), A)  # an array on the left: NumPy comes first
 
 
 # ---------------------------------------------------------------- law
@@ -170,12 +157,6 @@ def test_every_function_outside_the_vocabulary_refuses():
             with pytest.raises(TypeError) as caught:
                 function(*[leaf()] * n)
             assert re.match(f"{name} has no rule|.*(argument|expected str)", str(caught.value))
-
-
-def test_what_takes_the_place_of_a_determinant_is_said():
-    words = r"^np.linalg.det has no rule for Tensors: compose it .* or pass t.data if no gradient"
-    with pytest.raises(TypeError, match=words):
-        np.linalg.det(leaf(np.eye(2)))
 
 
 def test_everything_the_vocabulary_names_is_one_of_numpys_functions_and_stands_once():
@@ -333,9 +314,8 @@ def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_grad
 
 def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
     for numbers in (np.array([2, -3]), np.array([0.5, -1.5])):
-        copy = np.copy(Tensor(numbers))
-        np.testing.assert_array_equal(copy.data, numbers, strict=True)
-        np.testing.assert_array_equal(np.fabs(Tensor(numbers)).data, np.fabs(numbers), strict=True)
+        for f in (np.copy, np.fabs):
+            np.testing.assert_array_equal(f(Tensor(numbers)).data, f(numbers), strict=True)
 
 
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
