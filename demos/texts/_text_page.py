@@ -1,7 +1,8 @@
 """Demos · Texts: what the pages of the source texts share.
 
 Each shows its numbers beside ours, its doubtful lines, both passes of an example with the text's
-inputs and with inputs of unit variance, and what the scale does to that example.
+inputs and with inputs of unit variance, whether finite differences confirm its gradients, and what
+the scale does to it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from demos.publish import Published
 from demos.site._parts import printed, set_text
 from demos.site._templates import inline, markdown
 from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
-from minigrad import Steps, Tensor, graph
+from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
 if TYPE_CHECKING:
@@ -160,6 +161,30 @@ def both_passes(
     with page.folded(f"{title}: both passes, step by step"):
         page.embed(path)
     page.parts[-1].place = "below"
+
+
+def checked(
+    page: Published,
+    cases: Mapping[str, tuple[Callable[..., Tensor], Sequence[Any]]],
+    coarse: Mapping[str, int] | None = None,
+) -> None:
+    """Check derivatives of order 1 and 2 by finite differences; say and judge how many agree.
+
+    cases   a name → a function and its points
+    coarse  a name → how many of its derivatives may be too small for a difference to tell
+    """
+    said = []
+    for name, (f, points) in cases.items():
+        report = gradcheck(f, *points)
+        every, few = len(report.comparisons), len(report.unresolved)
+        least = every - (coarse or {}).get(name, 0)
+        page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
+        too_small = f" ({few} are too small to tell)" * bool(few)
+        said.append(f"{name}, {every - few} of {every}{too_small}")
+    page.say(
+        "Finite differences confirm the derivatives of order 1 and 2, each to 1e-8 of its size: "
+        f"{'; '.join(said)}."
+    )
 
 
 def scale_figure(

@@ -161,13 +161,12 @@ def layer(
     """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws.
 
     The text has no W_O. Ours, where weights are constant, makes each output the mean of the joined
-    features: of 512, if a value is as wide as a key.
+    features.
     """
     rng = np.random.default_rng(seed)
     attend = MultiHeadAttention(D_MODEL, NUM_HEADS, d_v=d_v, scale=scale, rng=rng)
     if constant:
-        w_o = 1 / (NUM_HEADS * d_v)
-        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", w_o)):
+        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", 1 / D_MODEL)):
             projection = getattr(attend, name)
             projection.weight.data = np.full(projection.weight.shape, value)
     return attend
@@ -188,13 +187,6 @@ def apart(attend: MultiHeadAttention, x: Tensor) -> float:
     """Return the largest difference from the first head's output, over the largest number."""
     found = head_outputs(attend, x).data
     return float(np.abs(found - found[0]).max() / np.abs(found).max())
-
-
-def directions(attend: MultiHeadAttention) -> int:
-    """Return the number of directions in which head 1 moves a word: the rank of its W_V W_O."""
-    d_v = attend.w_o.weight.shape[0] // NUM_HEADS
-    moves = attend.w_v.weight.data[:, :d_v] @ attend.w_o.weight.data[:d_v]  # (d_model, d_model)
-    return int(np.linalg.matrix_rank(moves))
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
