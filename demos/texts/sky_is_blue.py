@@ -4,7 +4,7 @@ Claim. The text shows that 1/√d_k divides the variance of its scores by 32. Th
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1). With
 projections from N(0, 1/d) and the same scale, every query of the sentence gets a gradient. Scale
 and initial values are needed together. Two heads learn a task that one head of any width cannot
-learn. And what fits the text's blank comes from the text that was read.
+learn.
 
     python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 9 s
 
@@ -20,13 +20,11 @@ import numpy as np
 
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
 from attention.figures import HALFWAY, TEXT, UNIT, name_ends, name_place, new_figure
-from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos.publish import publish
-from demos.texts import _blank as blank
 from demos.texts import _two_places as two_places
-from demos.texts._text_page import both_passes, doubts, numbers
+from demos.texts._text_page import both_passes, checked, doubts, numbers
 from demos.texts.sources import agreeing, of_weights
 from demos.texts.sources import sky_is_blue as source
 from demos.texts.sources.sky_is_blue import (
@@ -37,7 +35,7 @@ from demos.texts.sources.sky_is_blue import (
     moved_by,
     token_ids,
 )
-from minigrad import Tensor, gradcheck, gradients, softmax
+from minigrad import Tensor, gradients, softmax
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0], quick=True)
 page = publish(chosen)
@@ -153,15 +151,6 @@ with page.folded(f"The {DRAWS} draws in numbers"):
         ],
         caption=f"d = d_k = {WIDTH}; entropy is over log n, that of equal weights; the last column "
         "is the share of the squared gradient that a tenth of the queries holds",
-    )
-    drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
-    maps = np.array([TABLE[key].weights[0] for key in drawn])
-    said = ", ".join(f"{x / np.log(len(words)):.2f}" for x in entropy(maps).mean(axis=-1))
-    page.figure(
-        plot_heads(maps, words, words, titles=[f"W from {w}, scale {name}" for w, name in drawn]),
-        "weights",
-        alt=f"Four maps of weights. Their entropies / log n are {said}.",
-        caption="The first draw of four recipes",
     )
 page.parts[-1].place = "below"
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
@@ -330,42 +319,24 @@ def loss_of_four(*points):
 
 
 *inputs, g = example(ids, "N(0, 1)", chosen.seed)
-checked = []
-for name, f, at in (
-    ("its example, W from N(0, 1)", loss, inputs),
-    ("its example, W from N(0, 1/d)", loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
-    ("four heads, causal", loss_of_four, (x, *(p.weight for p in (*projections, multi.w_o)))),
-):
-    report = gradcheck(f, *at)
-    total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
-    marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
-    checked.append(f"{name}, {agree} of {total}")
-page.say(f"Derivatives of order 1 and 2 that agree: {'; '.join(checked)}.")
-found, norms, by_word = source.word_by_word(*inputs, g), [], []
-for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
-    norms.append(norm)
-    verdict = "find another: this one is rounding"
-    if seen:
-        verdict = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
-    by_word.append([word, f"{norm:.1e}", f"{largest:.6f}", f"{wrong_by:.0e}", verdict])
-with page.folded("Word by word, the smaller a gradient, the fewer of its digits are right"):
-    page.say(
-        "Softmax's rule subtracts an average from numbers that hardly differ from it. Differences "
-        "cannot confirm small gradients either."
-    )
-    page.table(
-        ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
-        by_word,
-        caption="W from N(0, 1), scaled. The error is that of the replay, against a formula in "
-        "which no digits cancel. Differences are too coarse where they could not see an error of "
-        "the size beside these words, also over ‖∂L/∂q‖",
-    )
-page.parts[-1].place = "below"
+checked(
+    page,
+    {
+        "its example, W from N(0, 1)": (loss, inputs),
+        "its example, W from N(0, 1/d)": (loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
+        "four heads, causal": (
+            *(loss_of_four,),
+            [x, *(layer.weight for layer in (*projections, multi.w_o))],
+        ),
+    },
+)
 
 # %% Both passes of one word's output
 # We take the word whose gradient is nearest to the median of all draws of the recipe. Its g, from
 # which the way back begins, is the same in both.
 
+q, k, v = (inputs[0] @ w for w in inputs[1:])
+norms = np.linalg.norm(gradients(attention(q, k, v), [q], g.data)[0], axis=1)
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
 examples = [example(ids, initial, chosen.seed) for initial in ("N(0, 1)", "N(0, 1/d)")]
 
@@ -388,16 +359,6 @@ both_passes(
 at_w_q = [np.sqrt(np.mean(gradients(of_word(*each), each[1:2])[0] ** 2)) for each in examples]
 marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
-
-# %% The blank in “The sky is ___”
-# The text opens with a blank, and never asks its layers to fill it. It says that “hesitating”,
-# “destroyed” and “skipping” do not fit. So we ask counts. The last word cannot tell the sky from
-# the world, and two words can. But where to look is one thing, and what fits there is another:
-# Python's documentation never speaks of a sky. (`python -m demos charlm` asks a GPT that was
-# trained on it, and its answer is not better.)
-
-blank.ask(page)
-page.parts[-1].place = "below"
 
 page.end()
 

@@ -197,17 +197,6 @@ def layer(num_heads: int = 3) -> MultiHeadAttention:
     return attend
 
 
-def one_winner(w_q: np.ndarray, w_k: np.ndarray, origin: float | np.ndarray = 0.0) -> float:
-    """Return the share of N draws, (N, 3, d_k), in which all animals look most at one animal.
-
-    Their queries are measured from `origin`. From the average animal the share is 0: the queries
-    sum to 0 there, so each key's scores sum to 0 too, and no key can be ahead in every row.
-    """
-    q, k = Tensor((ANIMALS - origin) @ w_q), Tensor(ANIMALS @ w_k)
-    winners = attention_weights(q, k).argmax(-1)  # (N, 5)
-    return float((winners == winners[:, :1]).all(axis=1).mean())
-
-
 def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
     """Return noisy features, `each` times for an animal, and which it is: (N, 3) and (N,)."""
     which = np.repeat(np.arange(len(NAMES)), each)
@@ -276,9 +265,6 @@ def corners(keys: np.ndarray) -> list[int]:
     angle = np.linspace(0, 2 * np.pi, 3600, endpoint=False)
     ask = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # queries in every direction
     return list(dict.fromkeys(np.argmax(ask @ keys.T, axis=1).tolist()))
-
-
-SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}  # None: by the query
 
 
 def at_scale(query: np.ndarray, scale: float | None = None) -> tuple[float, float]:
