@@ -25,11 +25,6 @@ from minigrad.graphs.render import described
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEGEND = {
-    "wrong": "wrong",
-    "unclear": "unclear (it can be read in two ways)",
-    "left open": "left open (a condition, a choice or a further case is not mentioned)",
-}
 WIDEST = 32  # cells in a row
 
 
@@ -101,7 +96,7 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
 
     computed  for each of text.SLIPS, Markdown that says what shows it
     """
-    count = (f"{n} {LEGEND[kind]}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
+    count = (f"{n} {kind}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
     page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
     found = zip(text.SLIPS, computed, strict=True)
     ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))

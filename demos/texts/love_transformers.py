@@ -286,19 +286,6 @@ for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
 dead_run, same_vector = losses["text, 1/√d_k, SGD"], apart["text, 1/√d_k, SGD"]
 winner = WORDS[weights["text, 1/√d_k, SGD"][0, 0].argmax()]
 constant_from = int(np.argmax(same_vector < 1e-3))  # how many steps it takes; 0 if it never is
-with page.folded("The four trainings"):
-    page.table(
-        ["inputs, scale, method", "loss", "W_Q of head 1 moved by", "of head 2", "largest weights"],
-        [
-            [
-                *(case, f"{losses[case][-1]:.1e}", *(f"{moved:.1e}" for moved in moves[case])),
-                " ".join(map(str, weights[case].max(axis=-1).round(2))),
-            ]
-            for case in losses
-        ],
-        caption=f"{chosen.steps} steps, rate 0.01. The loss is over a constant's, the way over "
-        "‖W_Q‖; the largest weights are by head and word",
-    )
 page.ask(
     "With the text's inputs and scale, head 1 is not dead at the start. Can it give the words back "
     "by plain gradient descent (SGD)?",
@@ -307,7 +294,9 @@ page.ask(
     f"1 looks at “{winner}” alone. Now both heads give all words the same vector, apart by "
     f"{same_vector[constant_from:].max():.0e} at most: a constant answer.\n\n"
     "Adam divides a gradient by its size, so with Adam W_Q of head 2 moves too, by "
-    f"{moves['text, 1/√d_k, Adam'][1]:.0%} of ‖W_Q‖.",
+    f"{moves['text, 1/√d_k, Adam'][1]:.0%} of ‖W_Q‖. By SGD with a scale of 1/32 the loss ends at "
+    f"{losses['text, 1/32, SGD'][-1]:.0e}, and with unit inputs at 1/√d_k at "
+    f"{losses['unit, 1/√d_k, SGD'][-1]:.0e}.",
 )
 marks.at_least("text: steps until all words get one vector", constant_from, 1, "d")
 marks.at_most("text: from there on, words apart by", same_vector[constant_from:].max(), 1e-3, ".0e")

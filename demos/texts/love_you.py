@@ -67,33 +67,16 @@ scores = (q @ k.mT / np.sqrt(source.D_K)).data  # (3, 3)
 over_all, by_row = softmax(scores, axis=None), softmax(scores)
 joined = merge_heads(source.head_outputs(fixed, x)).data  # (3, 512)
 slots = (np.unique(each) for each in (by_row @ v.data, joined, fixed(x).data))
-by_layer = []
-for what, attend, words in (
-    ("constant weights, integers", fixed, x),
-    ("Xavier weights, integers", mixed, x),
-    ("Xavier weights, unit variance", mixed, unit),
-):
-    spread = [entropy(w).mean() / np.log(3) for w in attend.weights(words).data]  # (H, T, S)
-    q0, k0, _ = (t.data[0] for t in source.heads(words, attend))
-    between, rank_0 = f"{min(spread):.2f} to {max(spread):.2f}", np.linalg.matrix_rank(q0 @ k0.mT)
-    by_layer.append([what, between, rank_0, f"{apart(attend, words):.2f}"])
+shares = [entropy(w).mean() / np.log(3) for w in mixed.weights(unit).data]  # of each head
 narrow = source.layer(constant=False, seed=chosen.seed, d_v=32)
 moved = largest(narrow.weights(unit).data - mixed.weights(unit).data)
-with page.folded("Eight heads by weights and rows, and values of another width"):
-    page.say(
-        "With a softmax by rows every slot of the contexts is {}, of the eight heads joined {}, "
-        "and of the output {}.".format(*slots)
-    )
-    page.say(
-        f"Values of 32 features change each weight by {moved:g}, since the weights are made of "
-        f"queries and keys alone. The output has {narrow(unit).shape[-1]} features as before, as "
-        "W_O has a row for each joined feature."
-    )
-    page.table(
-        ["layer and inputs", "entropy / log 3, by head", "rank of the scores", "heads apart"],
-        by_layer,
-        caption="Apart are the outputs of the heads, over the largest number",
-    )
+page.say(
+    "With a softmax by rows every slot of the contexts is {}, of the eight heads joined {}, and of "
+    "the output {}. ".format(*slots)
+    + f"Values of 32 features would change no weight ({moved:g}), since weights are made of "
+    f"queries and keys alone, and the output would have {narrow(unit).shape[-1]} features as "
+    "before, as W_O has a row for each joined feature."
+)
 page.finding(
     "Eight heads by the text's recipe are one head: their outputs differ by "
     f"{apart(fixed, x):.0f}. With Xavier weights and rows of unit variance they differ by "
@@ -107,7 +90,8 @@ page.finding(
         "weights",
         alt="Sixteen maps. In the eight of the text every word puts a weight of "
         f"{fixed.weights(x).data[..., 2].min():.2f} on “{WORDS[2]}”. The "
-        f"eight with Xavier weights differ: entropies / log 3 from {by_layer[-1][1]}.",
+        f"eight with Xavier weights differ: entropies / log 3 from {min(shares):.2f} to "
+        f"{max(shares):.2f}.",
         caption="Eight heads by the text's recipe, and eight with Xavier weights and unit variance",
     ),
 )
@@ -205,21 +189,9 @@ page.ask(
     "measured.",
 )
 alive = 2 / (8 * gap)  # here the largest weight is e² = 7.4 times the next, in the closest row
-usual = {"1": 1.0, "1/√d_k": 1 / 8, "1/d_k": 1 / 64, "1/d_model": 1 / 512}
-by_scale = []
-for name, scale in {**usual, f"{alive:.1e}": alive}.items():
-    spread, found = measure(scale, text)
-    sizes = (8 * gap * scale, spread, *map(largest, found))
-    by_scale.append([name, *(f"{number:.1e}" if number else "0" for number in sizes)])
-with page.folded("The gradients of one head by scale: largest elements"):
-    page.table(
-        [
-            *("scale of QKᵀ", "second word behind", "entropy / log 3"),
-            *("∂L/∂x", "∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"),
-        ],
-        by_scale,
-    )
-at_usual = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1:3]])
+at_usual = np.max(
+    [largest(g) for s in (1, 1 / 8, 1 / 64, 1 / 512) for g in measure(s, text)[1][1:3]]
+)
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 marks.at_most("gradient of I and love at 1/8", np.max(by_word[:2]), 0, ".0e")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", at_usual, 0.0, ".0e")

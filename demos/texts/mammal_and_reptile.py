@@ -47,13 +47,15 @@ marks.at_least("numbers that agree as text", *counted(source), "d")
 
 # %% What is wrong in it, unclear or left open
 
-looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
-length = np.linalg.norm(ANIMALS, axis=1)
-far, most = np.linalg.norm(moved, axis=1) / length, looks.argmax(axis=1)
+far = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
 cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
 apart = np.linalg.norm(QUERIES[0] - ANIMALS, axis=1)
 weight = attention_weights(queries[:1], animals).data[0]
+beside = [
+    f"    {name:6}  {of_angle:.4f}  {away:.3f}  {share:.3f}"
+    for name, of_angle, away, share in zip(NAMES, cosine, apart, weight, strict=True)
+]
 own, unit = (source.at_themselves(x) for x in (ANIMALS, unit_length(animals).data))
 spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
 made_up = source.layer(1)
@@ -72,9 +74,11 @@ doubts(
     page,
     source,
     [
-        "The first table below has how far each animal moves, as a share of its length, its weight "
-        "on itself, and its largest weight.",
-        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
+        "Each moves by a share of its length: "
+        + ", ".join(f"{name} {share:.1%}" for name, share in zip(NAMES, far, strict=True))
+        + ".",
+        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1. "
+        "The cosine, the distance and the weight beside mammal:\n\n" + "\n".join(beside),
         f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and "
         f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
         f"{spread[1]:.1f} for reptile.",
@@ -86,19 +90,6 @@ doubts(
         f"Its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",
     ],
 )
-with page.folded("What self-attention does to each animal, in numbers"):
-    page.table(
-        ["", "moves by", "on itself", "most at", "with", "length", "cosine", "distance", "weight"],
-        [
-            [
-                *(name, f"{far[i]:.1%}", f"{looks[i, i]:.2f}", NAMES[j], f"{looks[i, j]:.2f}"),
-                *(f"{length[i]:.3f}", f"{cosine[i]:.4f}", f"{apart[i]:.3f}", f"{weight[i]:.3f}"),
-            ]
-            for i, (name, j) in enumerate(zip(NAMES, most, strict=True))
-        ],
-        caption="The last three columns are beside the query mammal",
-    )
-page.parts[-1].place = "below"
 marks.at_most("animals that look most at themselves", own, 3, "d")
 marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
 for name, found in zip(ASKED, spread, strict=True):
@@ -116,14 +107,10 @@ with no_grad():
     heads, back = layer.weights(animals).data, layer(animals).data
 wins = [" or ".join(sorted({NAMES[i] for i in head.argmax(axis=1)})) for head in heads]
 gone = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in (ANIMALS, back)]
-with page.folded(
-    f"What told the animals apart was {gone[0]:.0%} of their length, and is {gone[1]:.2%} now"
-):
-    page.table(
-        ["", "x₁", "x₂", "x₃"],
-        [[name, *(f"{x:.4f}" for x in row)] for name, row in zip(NAMES, back, strict=True)],
-        caption=f"All five rows look most at one animal: in the three heads at {', '.join(wins)}",
-    )
+page.say(
+    f"What tells the animals apart was {gone[0]:.0%} of their length, and is {gone[1]:.2%} after "
+    f"the layer. In the three heads all five rows look most at {', '.join(wins)}."
+)
 marks.at_most("what tells them apart now", gone[1], 0.003, ".2%")
 
 # %% The training, whole
@@ -170,14 +157,12 @@ runs = {
     "one head": train(one, AVERAGE, "one head"),
     "three heads": train(three, AVERAGE, "three heads", **GENTLE),
     "questions from 0": train(stuck, 0.0, "one head, questions from 0"),
-    "d_k = 1": train(source.Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
 }
 
 # %% What came of it
 # “looks” means that the right animal has the largest weight, “finds” that the answer is nearest to
-# its attributes. With d_k = 1 a key is a number, and only the largest and the smallest can win.
-# Measured from 0, all queries and keys are above 0, one key wins for all, and the one-hot softmax
-# passes no gradient.
+# its attributes. Measured from 0, all queries and keys are above 0, one key wins for all, and the
+# one-hot softmax passes no gradient.
 
 nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
@@ -205,8 +190,6 @@ marks.at_least("one head, trained, looks at the right animal", runs["one head"][
 marks.at_least("three heads, trained, find its attributes", finds, 0.98)
 marks.at_most("untrained, as in the text", from_zero[1][0], 0.25)
 marks.at_most("ablation, trained with questions from 0", from_zero[2][0], 0.25)
-marks.trained("d_k = 1", runs["d_k = 1"][0])
-marks.at_most("ablation, trained with d_k = 1, finds", runs["d_k = 1"][2][1], 0.65)
 marks.at_least("questions from 0, untrained: weight on the salmon", sums[0][2], 0.9)
 marks.at_least("questions from 0, trained: weight on the lizard", sums[1][1], 0.99)
 marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e")
@@ -265,7 +248,6 @@ everyone, features = (*NAMES, *ASKED), np.concatenate([ANIMALS, QUERIES])
 with no_grad():
     untrained = source.Lookup().weights(Tensor(features)).data
     trained = one.weights(Tensor(features - AVERAGE)).data
-    of_three = three.weights(Tensor(features - AVERAGE)).data
 page.figure(
     plot_heads(np.stack([untrained, trained]), everyone, NAMES, titles=titles),
     "weights",
@@ -280,18 +262,6 @@ page.say(
     f"{trained[6, 2]:.3f}, but it is {unknown:.1f} away from the nearest animal, and a held-out "
     f"question {known:.1f} at most. So the training says nothing about the answer to reptile."
 )
-with page.folded("All weights of the trained head, and where three trained heads look"):
-    page.table(
-        ["", *NAMES],
-        [[name, *(f"{x:.3f}" for x in row)] for name, row in zip(everyone, trained, strict=True)],
-    )
-    page.figure(
-        plot_heads(of_three, everyone, NAMES),
-        "heads",
-        alt="Three maps: at the right animal the three heads have at most "
-        f"{', '.join(f'{looks[:5].diagonal().max():.2f}' for looks in of_three)}.",
-    )
-page.parts[-1].place = "below"
 marks.at_least("mammal looks at the whale, which is most like it", trained[5, 3], 0.5)
 marks.at_most("the largest distance of a held-out question", known, unknown / 2, ".1f")
 

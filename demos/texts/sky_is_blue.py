@@ -49,11 +49,6 @@ x, single, multi = source.layers(chosen.seed)
 # %% Its numbers beside ours
 
 numbers(page, source)
-shapes = source.shapes(x, single, multi)
-both = [f"{name} {source.SHAPES[name]}, ours {shape}" for name, shape in shapes.items()]
-with page.folded("Its printed shapes, beside ours"):
-    page.say(f"{'; '.join(both)}.")
-
 # %% Its recipe, drawn many times
 # The text's variances are those of one draw, without a seed. So we draw its recipe many times, and
 # others: with other initial values of W and other scales. A query is called dead here if its
@@ -187,12 +182,8 @@ by_columns, by_rows = (
     for axis in (-2, -1)
 )
 
-# The text splits its heads rightly. Its printed shapes could not tell: with T = d_k = 8, heads
-# without their swap of axes have the same shape.
-weights = attention_weights(q, single.w_k(x))
 products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
-four, torn = split_heads(q, 4), q.reshape(1, 4, 8, 8)  # (B, H, T, d_k)
-elsewhere = np.mean(four.data != torn.data) if four.shape == torn.shape else 0.0
+weights = attention_weights(q, single.w_k(x))
 
 # A query that may look nowhere: here the first one, which may look only at words *before* it.
 before = np.tril(np.ones((8, 8), dtype=bool), -1)
@@ -264,7 +255,6 @@ doubts(
 )
 marks.at_least("what a later word moves, softmax by columns", by_columns, 1e-3, ".0e")
 marks.at_most("what a later word moves, softmax by rows", by_rows, 0, "g")
-marks.at_least("heads split without their swap of axes: numbers elsewhere", elsewhere, 0.9, ".0%")
 what = "a query that may look nowhere"
 marks.at_least(f"{what}, the text: NaN in X and in W_V", min(nan["X"], nan["W_V"]), 1.0)
 marks.at_most(f"{what}, the text: NaN in W_Q and in W_K", max(nan["W_Q"], nan["W_K"]), 0.0)

@@ -155,12 +155,6 @@ for name, head in HEADS.items():
     for scale, said in ((1.0, "1"), (None, "1/√2"), (128.0, "128")):
         found = gradients(head(x, scale=scale).sum(), [x, *head.parameters()])
         norms[name, said] = [float(np.linalg.norm(g)) for g in found]
-with page.folded("The gradients in numbers"):
-    page.table(
-        ["head, scale", "X", "W_q", "W_k", "W_v"],
-        [[", ".join(key), *(f"{norm:.1e}" for norm in found)] for key, found in norms.items()],
-        caption="Norms of ∂L/∂…",
-    )
 checked(
     page,
     {

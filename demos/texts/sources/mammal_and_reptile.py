@@ -206,17 +206,16 @@ def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.nda
 class Lookup(Module):
     """The text's head with its own attributes as values: features (N, 3) → attributes (N, 4).
 
-    W_Q and W_K are learned, from the values that the text draws, their first d_k columns. W_Q has
-    a bias, 0 at first. W_K has none: it would add one number to all scores of a query, and softmax
-    gives the same weights then.
+    W_Q and W_K are learned, from the values that the text draws. W_Q has a bias, 0 at first. W_K
+    has none: it would add one number to all scores of a query, and softmax would not see it.
     """
 
-    def __init__(self, d_k: int = 2) -> None:
+    def __init__(self) -> None:
         rng = np.random.default_rng(0)
-        self.w_q = Linear(3, d_k, rng=rng)
-        self.w_k = Linear(3, d_k, bias=False, rng=rng)
-        self.w_q.weight.data = layer(1).w_q.weight.data[:, :d_k]
-        self.w_k.weight.data = layer(1).w_k.weight.data[:, :d_k]
+        self.w_q = Linear(3, 2, rng=rng)
+        self.w_k = Linear(3, 2, bias=False, rng=rng)
+        self.w_q.weight.data = layer(1).w_q.weight.data
+        self.w_k.weight.data = layer(1).w_k.weight.data
 
     def weights(self, features: Tensor) -> Tensor:
         """Return each question's weights on the animals.   (N, 3) → (N, 5)"""

@@ -28,9 +28,6 @@ VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
 PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
-# Printed too, but not counted: shapes say what was multiplied with what, and not what came out.
-SHAPES = {"Q, K, V": (8, 32), "results": (8, 32), "output": (1, 8, 32), "weights": (1, 4, 8, 8)}
-
 LOST = (
     "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
     'ids come back with "blue" for "round"'
@@ -179,34 +176,26 @@ INITIAL: dict[str, Draw] = {
 
 
 def draw(
-    ids: np.ndarray,
-    initial: str = "N(0, 1)",
-    *,
-    draws: int | None = None,
-    d_model: int = D_MODEL,
-    rng: np.random.Generator,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return X (…, T, d_model) and W_Q, W_K, W_V (…, d_model, d_model), in the text's order.
+    ids: np.ndarray, initial: str, draws: int, d_model: int, rng: np.random.Generator
+) -> list[Tensor]:
+    """Return X (n, T, d_model) and W_Q, W_K, W_V (n, d_model, d_model), in the text's order.
 
-    With `draws`, that many independent examples, on an axis of their own. One embedding holds the
-    words of all, one example's after the other's; rows that no word has are not drawn.
+    One embedding holds the words of all n draws, one example's after the other's.
     """
-    n, V = 1 if draws is None else draws, int(ids.max()) + 1
-    begin = V * np.arange(n)[:, None]  # (n, 1): where the rows of each example begin
-    rows = Embedding(n * V, d_model, rng=rng)(begin + ids).data  # (n, T, d_model)
-    weights = [INITIAL[initial]((n, d_model, d_model), rng) for _ in range(3)]
-    x, w_q, w_k, w_v = (
-        Tensor(a[0] if draws is None else a, requires_grad=True, name=name)
-        for a, name in zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
-    )
-    return x, w_q, w_k, w_v
+    V = int(ids.max()) + 1
+    begin = V * np.arange(draws)[:, None]  # (n, 1): where the rows of each example begin
+    rows = Embedding(draws * V, d_model, rng=rng)(begin + ids).data  # (n, T, d_model)
+    weights = [INITIAL[initial]((draws, d_model, d_model), rng) for _ in range(3)]
+    named = zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
+    return [Tensor(array, requires_grad=True, name=name) for array, name in named]
 
 
 def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
     """Return X, W_Q, W_K, W_V of one draw, and a g that makes one number: L = ⟨g, output⟩."""
     rng = np.random.default_rng(seed)
     g = Tensor(rng.standard_normal((len(ids), D_MODEL)), name="g")
-    return *draw(ids, initial, rng=rng), g
+    drawn = draw(ids, initial, 1, D_MODEL, rng)
+    return *(Tensor(a.data[0], requires_grad=True, name=a.name) for a in drawn), g
 
 
 @dataclass(frozen=True)
@@ -264,7 +253,7 @@ def measure(
     """
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((draws, len(ids), d_model))
-    x, w_q, w_k, w_v = draw(ids, initial, draws=draws, d_model=d_model, rng=rng)
+    x, w_q, w_k, w_v = draw(ids, initial, draws, d_model, rng)
     with no_grad():
         projected = [(x @ w).data for w in (w_q, w_k, w_v)]  # (n, T, d_model)
     q, k, v = (
@@ -334,16 +323,6 @@ def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
         SelfAttention(D_MODEL, rng=rng),
         MultiHeadAttention(D_MODEL, HEADS, bias=True, rng=rng),
     )
-
-
-def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[str, Any]:
-    """Return the shapes that the text prints, from our layers; its first ones have no batch."""
-    return {
-        "Q, K, V": single.w_q(x[0]).shape,
-        "results": single(x[0]).shape,
-        "output": multi(x).shape,
-        "weights": multi.weights(x).shape,
-    }
 
 
 def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
