@@ -20,7 +20,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints, parsed
+from demos.texts.sources import as_numpy_prints, left_open, parsed, unclear, wrong
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -62,58 +62,49 @@ LOST = (
 )
 
 SLIPS = (
-    Slip(
-        "wrong",
+    wrong(
         "The softmax has no axis.",
         "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
         "the weights compute them anew, by row, and hide this.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         'The context vector printed for "I" is 64 zeros.',
         "By rows it is 13085 in every slot.",
         weighty=True,
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The weights look like a random draw in the code, and the text does not say that they "
         "are none.",
         "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
         "are equal, and the scores have rank 1.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text does not notice that attention then depends on a word by the sum of its row "
         "alone.",
         "Every word looks at the largest sum, in whatever order the 512 features are.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The scores are scaled by 1/8 and are still 1.5e8.",
         "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are "
         "2539 and 7616.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "d_model is called the positional embedding space.",
         "It is the width of token and position together. In this text no position is added: "
         "exchange two words, and their outputs are exchanged.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Step 7 repeats steps 1 to 6 for the other words, in a heading alone.",
         "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: "
         "one product is left.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Each input is said to have 3 weight matrices.",
         "Step 3 assumes one of each for all inputs, and so does the code.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The title promises multi-head attention, and the model is said to have eight heads.",
         "One is computed.",
     ),

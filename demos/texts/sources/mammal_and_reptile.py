@@ -15,7 +15,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints
+from demos.texts.sources import as_numpy_prints, left_open, unclear, wrong
 from minigrad import Tensor, jacobian
 from minigrad.nn import Linear, Module
 
@@ -90,39 +90,33 @@ PRINTED = {
 LOST = ""
 
 SLIPS = (
-    Slip(
-        "unclear",
+    unclear(
         "The embeddings are said to have changed little, without a number.",
         "The lizard's moves by 39 % of its length, the whale's by 17 %.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The weights are said to measure similarity.",
         "Of two keys in one direction the longer gets more. Of the mammals the query looks "
         "least at the whale, which is most like it, and lizard and whale look more at others "
         "than at themselves.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text scales by 1/√3 and stops there.",
         "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text calls random projections a bad idea, and leaves open why.",
         "Every training begins with some. Here all weights and features are positive, and then "
         "one key, mostly the longest, wins every row.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The embedding of a query is said to be updated.",
         "3 features go in and 4 attributes come out.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Self-attention is said to need several heads to be useful.",
         "What it needs, and what the text means by this, are projections; its one head has them.",
     ),
