@@ -38,10 +38,9 @@ def numbers(page: Published, text: ModuleType) -> None:
     said = "A cell is a printed number; point at it to see both."
     said += " A cross is another number, an empty cell is not computed." * (same < total)
     page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
-    with page.folded(f"All {total} numbers, array by array"):
+    with page.folded(f"All {total} numbers, array by array", place="below"):
         lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
         page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
-    page.parts[-1].place = "below"
 
 
 def strip(text: ModuleType) -> str:
@@ -104,9 +103,8 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
     first = sum(slip.weighty for slip in text.SLIPS)
     shown, said = zip(*told, strict=True)
     page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
-    with page.folded(f"The other {len(told) - first} lines"):
+    with page.folded(f"The other {len(told) - first} lines", place="below"):
         page.html(_beside("19rem", shown[first:]))
-    page.parts[-1].place = "below"
 
 
 def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
@@ -153,9 +151,8 @@ def both_passes(
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
     noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)
-    with page.folded(f"{title}: both passes, step by step"):
+    with page.folded(f"{title}: both passes, step by step", place="below"):
         page.embed(path)
-    page.parts[-1].place = "below"
 
 
 def checked(
@@ -168,18 +165,16 @@ def checked(
     cases   a name → a function and its points
     coarse  a name → how many of its derivatives may be too small for a difference to tell
     """
-    said = []
+    confirmed, total, left = 0, 0, []
     for name, (f, points) in cases.items():
         report = gradcheck(f, *points)
         every, few = len(report.comparisons), len(report.unresolved)
         least = every - (coarse or {}).get(name, 0)
         page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
-        too_small = f" ({few} are too small to tell)" * bool(few)
-        said.append(f"{name}, {every - few} of {every}{too_small}")
-    page.say(
-        "Finite differences confirm the derivatives of order 1 and 2, each to 1e-8 of its size: "
-        f"{'; '.join(said)}."
-    )
+        confirmed, total = confirmed + every - few, total + every
+        left += [f"{few} of “{name}” are too small to tell"] * bool(few)
+    said = f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
+    page.say("; ".join([said, *left]) + ".")
 
 
 def scale_figure(

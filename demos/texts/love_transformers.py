@@ -1,9 +1,8 @@
 """“I love Transformers”: two heads worked out by hand, and how little W_Q of one of them learns.
 
-Claim. A notebook computes two heads over three words and scales their scores by 1/√d_k. All of its
-121 printed numbers come out of our layer. The scale repairs scores that grow with d_k. It does not
-repair inputs of mean 4.5 and variance 5.75: softmax is one-hot all the same, and a one-hot softmax
-passes almost no gradient to W_Q and W_K.
+Claim. A notebook computes two heads over three words and scales their scores by 1/√d_k. The scale
+repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75: softmax
+is one-hot all the same, and a one-hot softmax passes almost no gradient to W_Q and W_K.
 
     python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
@@ -57,7 +56,8 @@ for inputs, case in zip(("text", "unit"), layers, strict=True):
         ratio[name] = norms[1] / norms[3]
         examples[name] = total, points
         table.append([name, *(f"{n:.2e}" for n in (*norms, ratio[name]))])
-page.table(["head", "X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V"], table, caption="Norms of ∂L/∂…")
+with page.folded("Norms of ∂L/∂… for each head"):
+    page.table(["head", "X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V"], table)
 marks.at_most("text, head 2: W_Q / W_V", ratio["text, head 2"], 1e-7, ".0e")
 marks.at_least("unit, head 2: W_Q / W_V", ratio["unit, head 2"], 0.1, ".2f")
 

@@ -73,9 +73,8 @@ moved = largest(narrow.weights(unit).data - mixed.weights(unit).data)
 page.say(
     "With a softmax by rows every slot of the contexts is {}, of the eight heads joined {}, and of "
     "the output {}. ".format(*slots)
-    + f"Values of 32 features would change no weight ({moved:g}), since weights are made of "
-    f"queries and keys alone, and the output would have {narrow(unit).shape[-1]} features as "
-    "before, as W_O has a row for each joined feature."
+    + f"With values of 32 features a weight changes by {moved:g}, and the output has "
+    f"{narrow(unit).shape[-1]} features as before."
 )
 page.finding(
     "Eight heads by the text's recipe are one head: their outputs differ by "

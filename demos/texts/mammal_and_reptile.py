@@ -1,10 +1,9 @@
 """“mammal and reptile”: its made-up weights, trained.
 
-Claim. Every number that the text prints comes out again, as text. The text makes up W_Q and W_K;
-here they are trained. Asked with noisy features, one head looks at the right animal at least 19
-times in 20, and three heads find its attributes at least 49 times in 50. They learn it if questions
-are measured from the average animal. Measured from 0, all questions look at one animal, and after
-the same training at another one. A gentler training avoids this (Try it).
+Claim. The text makes up W_Q and W_K; here they are trained. Asked with noisy features, one head
+looks at the right animal at least 19 times in 20, and three heads find its attributes at least 49
+times in 50. They learn it if questions are measured from the average animal. Measured from 0, all
+questions look at one animal, and after the same training at another one.
 
     python -m demos mammal_and_reptile [--steps N] [--quick] [--resume] …  # 7 s
 

@@ -120,7 +120,7 @@ page.say(
     "U(±1/√d), a third of the variance 1/d, and "
     f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled."
 )
-with page.folded(f"The {DRAWS} draws in numbers"):
+with page.folded(f"The {DRAWS} draws in numbers", place="below"):
     page.say(
         f"The unscaled variance is {mean:,.0f} ± {error:,.0f} on average. Theory says "
         f"{theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. Nine "
@@ -147,7 +147,6 @@ with page.folded(f"The {DRAWS} draws in numbers"):
         caption=f"d = d_k = {WIDTH}; entropy is over log n, that of equal weights; the last column "
         "is the share of the squared gradient that a tenth of the queries holds",
     )
-page.parts[-1].place = "below"
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
 marks.at_most(f"ratio of our variances, from {WIDTH} in any draw", off, 1e-10, ".0e")
 marks.at_least("draws above the text's variance: it is ordinary", min(above, 1 - above), 0.05)
@@ -224,10 +223,9 @@ doubts(
         f"{scaled.value_variance:.1f}, at any scale; from N(0, 1/d) {unit_raw.key_variance:.2f} "
         f"and {unit_raw.value_variance:.2f}. Unscaled, only the scores grow, to "
         f"{unit_raw.variance.mean():.1f}.",
-        f"Scaled, the largest weight is {scaled.largest:.2f}, and {scaled.decided(ids):.0%} give "
-        "one word, all its places together, .9 or more (its printed sentence: "
-        f"{other.largest:.2f}, and from N(0, 1/d) {other_unit.largest:.2f}). From N(0, 1/d) it is "
-        f"{unit.largest:.2f}, and {unit.decided(ids):.1%}.",
+        f"Scaled, the largest weight of a query is {scaled.largest:.2f} on average, and from "
+        f"N(0, 1/d) {unit.largest:.2f}. With its printed sentence: {other.largest:.2f} and "
+        f"{other_unit.largest:.2f}.",
         f"The rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to "
         f"{sums.max():.1f}. Under a causal mask a later word moves the first output by "
         f"{by_columns:.1e}; by rows, {by_rows:g}.",

@@ -2,12 +2,10 @@
 
 Claim. A notebook opens with the reason for attention, which is measured here: trained alike, one
 vector keeps about three words of a sentence, however long, and additive attention finds them all.
+At the notebook's width its scale makes gradients smaller, and at a large width 1/√d_k is not enough
+for the first of its two classes.
 
     python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 9 s
-
-The notebook's two classes, V1 and V2, compute the same, given the same weights. At its width the
-scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1. Of the biases that
-V2 can have, that of the keys changes no weight.
 
 The notebook is "Why we need Attention mechanism", by an author whom we do not know: we have it as a
 text without an address. It gives three numbers to each word of its sentence and lets every word
@@ -72,11 +70,12 @@ marks.at_least("numbers that are the same text", *counted(source), "d")
 
 scores = ours["scores of x₂"]
 by_row = np.sum(scores / np.sum(scores))
-page.say(
-    f"One number looks like an error: weights that sum to {PRINTED['their sum']}, the float32 next "
-    "to 1. The last digit depends on the order of the additions, and PyTorch adds in four lanes. "
-    f"Added from left to right the same weights sum to {float(by_row)!r}."
-)
+with page.folded("One number looks like an error: the sum of a softmax"):
+    page.say(
+        f"It is {PRINTED['their sum']}, the float32 next to 1. The last digit depends on the order "
+        "of the additions, and PyTorch adds in four lanes. Added from left to right the same "
+        f"weights sum to {float(by_row)!r}."
+    )
 
 # %% The steps that it leaves undone
 # A mask, dropout, several heads, and the loops that it calls slow and does not time. V2 has an

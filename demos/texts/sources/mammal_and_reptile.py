@@ -109,7 +109,7 @@ SLIPS = (
     left_open(
         "The text calls random projections a bad idea, and leaves open why.",
         "Every training begins with some. Here all weights and features are positive, and then "
-        "one key, mostly the longest, wins every row.",
+        "one key, the longest, wins every row.",
         weighty=True,
     ),
     wrong(

@@ -201,11 +201,6 @@ class Measured:
         """Return -Σ p log p of a query's weights as a share of log n, on average."""
         return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
-    def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
-        """Return the share of queries that put `share` or more on one word, wherever it occurs."""
-        of_word = ids[:, None] == np.unique(ids)  # (S, V)
-        return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
-
     def dead(self, below: float = 1e-3) -> float:
         """Return the share of queries that get next to no gradient, as chapter 16 counts them."""
         return float((self.gradient < below).mean())
