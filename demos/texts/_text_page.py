@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from demos.site._templates import inline, markdown
 from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WIDEST = 32  # cells in a row
 
@@ -178,6 +175,7 @@ def checked(
 
 
 def scale_figure(
+    page: Published,
     scales: np.ndarray,
     lines: Mapping[str, tuple[np.ndarray, str, str]],
     *,
@@ -185,8 +183,9 @@ def scale_figure(
     titles: tuple[str, str],
     usual: tuple[float, str],
     low: float,
-) -> Figure:
-    """Draw two measurements over the scale of the scores, one above the other.
+    alt: str,
+) -> None:
+    """Show two measurements over the scale of the scores, one above the other.
 
     lines  a name → the measurements (scales, 2), the line's colour and its style
     sides  what is measured above and below; the axis below is logarithmic and begins at `low`
@@ -203,4 +202,4 @@ def scale_figure(
         panel.set_ylabel(sides[n])
         panel.set_title(titles[n], fontsize=10, pad=18)
         panel.grid(alpha=0.25)
-    return figure
+    page.figure(figure, "scale", alt=alt, caption=f"{sides[0]} and {sides[1]} over the scale")

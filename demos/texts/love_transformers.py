@@ -126,20 +126,17 @@ for name, colour in (("text", TEXT), ("unit", UNIT)):
     for head in range(H):  # found is (scales, 2, H)
         lines[f"{name}, head {head + 1}"] = found[:, :, head], colour, ("--", "-")[head]
 spreads, ratios = source.measure(digits)  # (H,) each, at 1/√d_k
-page.figure(
-    scale_figure(
-        scales,
-        lines,
-        sides=("entropy / log n", "‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖"),
-        titles=("At 1/√d_k the text's heads look at one word", "and its head 2 gets no gradient"),
-        usual=(2**-0.5, "1/√d_k"),
-        low=1e-12,
-    ),
-    "scale",
+scale_figure(
+    page,
+    scales,
+    lines,
+    sides=("entropy / log n", "‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖"),
+    titles=("At 1/√d_k the text's heads look at one word", "and its head 2 gets no gradient"),
+    usual=(2**-0.5, "1/√d_k"),
+    low=1e-12,
     alt="With the text's inputs entropy and gradient fall before 1/√d_k. There the two heads have "
     f"{spreads[0]:.2f} and {spreads[1]:.0e} of log n, and W_Q gets {ratios[0]:.2f} and "
     f"{ratios[1]:.0e} of the gradient of W_V.",
-    caption="Two heads, with the text's and with unit inputs",
 )
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
 page.say(

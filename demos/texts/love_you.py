@@ -162,22 +162,19 @@ for name, tensors, colour, style in (
     found = (measure(scale, tensors) for scale in scales)
     both = np.array([(spread, largest(g[1]) / largest(g[3])) for spread, g in found])
     lines[name] = both, colour, style
-page.figure(
-    scale_figure(
-        scales,
-        lines,
-        sides=("entropy / log 3", "largest ∂L/∂W_Q / largest ∂L/∂W_V"),
-        titles=(
-            "1/√d_k is right for unit variance alone",
-            f"With the text's weights W_Q gets exactly 0 from a scale of {low:.1e} on",
-        ),
-        usual=(1 / 8, "1/√d_k"),
-        low=1e-12,
+scale_figure(
+    page,
+    scales,
+    lines,
+    sides=("entropy / log 3", "largest ∂L/∂W_Q / largest ∂L/∂W_V"),
+    titles=(
+        "1/√d_k is right for unit variance alone",
+        f"With the text's weights W_Q gets exactly 0 from a scale of {low:.1e} on",
     ),
-    "scale",
+    usual=(1 / 8, "1/√d_k"),
+    low=1e-12,
     alt="Entropy and gradient over the scale: with constant weights the gradient of W_Q is 0 from "
     f"a scale of {low:.1e} on; with Xavier weights and unit variance it is alive at 1/8.",
-    caption="Three recipes over the scale of QKᵀ",
 )
 page.ask(
     "The scores are divided by √d_k = 8. By what would they have to be divided, so that W_Q gets "

@@ -275,10 +275,8 @@ def through_weights(x, w_q, w_k, w_v):
 
 w = [getattr(made_up, name).weight for name in ("w_q", "w_k", "w_v")]
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
-page.say(
-    "The gradients of the text's head, ‖∂Σ output/∂W‖ for W_Q, W_K and W_V, are "
-    f"{', '.join(f'{n:.2f}' for n in norms)}."
-)
+with page.folded("How large the gradients of the text's head are"):
+    page.say("‖∂Σ output/∂W‖ is {:.2f} for W_Q, {:.2f} for W_K and {:.2f} for W_V.".format(*norms))
 checked(
     page,
     {
@@ -317,16 +315,14 @@ lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
 said = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
 page.say(f"{said} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
 styles = zip(ASKED, curves, (MAMMAL, REPTILE), ("-", "--"), strict=True)
-page.figure(
-    scale_figure(
-        over,
-        {name: (curve, *style) for name, curve, *style in styles},
-        sides=("entropy / log 5", "‖∂output/∂query‖"),
-        titles=("At 1/√3 reptile looks at one animal alone", "and its answer no longer moves"),
-        usual=(1 / np.sqrt(3), "1/√3"),
-        low=1e-4,
-    ),
-    "scale",
+scale_figure(
+    page,
+    over,
+    {name: (curve, *style) for name, curve, *style in styles},
+    sides=("entropy / log 5", "‖∂output/∂query‖"),
+    titles=("At 1/√3 reptile looks at one animal alone", "and its answer no longer moves"),
+    usual=(1 / np.sqrt(3), "1/√3"),
+    low=1e-4,
     alt=f"Entropy and slope over the scale. {said}",
 )
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")

@@ -49,6 +49,7 @@ x, single, multi = source.layers(chosen.seed)
 # %% Its numbers beside ours
 
 numbers(page, source)
+
 # %% Its recipe, drawn many times
 # The text's variances are those of one draw, without a seed. So we draw its recipe many times, and
 # others: with other initial values of W and other scales. A query is called dead here if its
@@ -56,22 +57,16 @@ numbers(page, source)
 
 TABLE = {
     (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
-    for initial, *scales in (
-        ("N(0, 1)", ("1", 1.0), ("1/√d", None), ("1/(d√d)", WIDTH**-1.5)),
-        ("N(0, 1/d)", ("1", 1.0), ("1/√d", None)),
-        ("U(±1/√d)", ("1", 1.0), ("1/√d", None)),
-    )
-    for name, scale in scales
+    for initial in ("N(0, 1)", "N(0, 1/d)", "U(±1/√d)")
+    for name, scale in (("1", 1.0), ("1/√d", None))
 }
-raw, scaled, rescued = (TABLE["N(0, 1)", name] for name in ("1", "1/√d", "1/(d√d)"))
-unit_raw, unit = (TABLE["N(0, 1/d)", name] for name in ("1", "1/√d"))
+raw, scaled, unit_raw, unit, uniform_raw, _ = TABLE.values()
 its_raw, its_scaled = (float(number) for number in PRINTED["variances"].split())
 theory = source.expected_variance(ids, WIDTH)
 mean, error = raw.variance.mean(), raw.variance.std() / np.sqrt(DRAWS)
 low_draw, high_draw = np.quantile(raw.variance, (0.05, 0.95))
 above = np.mean(raw.variance > its_raw)
 off = np.abs(raw.variance / scaled.variance - WIDTH).max()
-same = np.abs(rescued.weights - unit.weights).max()
 figure = new_figure(6.8, 6.6)
 top, below = figure.subplots(2, 1, height_ratios=(2, 3))
 top.hist(raw.variance, np.geomspace(theory / 8, theory * 8, 80), color="#c4c4c4")
@@ -80,12 +75,11 @@ name_place(top, theory, f"theory: {theory:,.0f}", "black", "right")
 name_place(top, its_raw, f" the text's: {its_raw:,.0f}", TEXT, "left")
 top.set_title("The text's draw is an ordinary one", fontsize=10, pad=18)
 colours = {"N(0, 1)": TEXT, "U(±1/√d)": HALFWAY, "N(0, 1/d)": UNIT}
-styles, ends = {"1": "-", "1/√d": "--", "1/(d√d)": ":"}, []
+ends = []
 for (initial, name), m in TABLE.items():
     ordered = np.maximum(np.sort(m.gradient, axis=None)[::-1], 1e-12)
-    width = 4 if name == "1/(d√d)" else 1.8  # it lies under the line of N(0, 1/d), 1/√d
-    how = {"color": colours[initial], "linestyle": styles[name], "linewidth": width}
-    below.plot(np.linspace(0, 1, len(ordered)), ordered, **how)
+    style, colour = "-" if name == "1" else "--", colours[initial]
+    below.plot(np.linspace(0, 1, len(ordered)), ordered, style, color=colour)
     ends.append((ordered[-1], f"{initial}, {name}", colours[initial]))
 below.set(yscale="log", ylim=(1e-9, 1e2), xlabel="share of queries, the largest gradient first")
 name_ends(below, ends + draw_levels(below, {"dead below": 1e-3}))
@@ -97,7 +91,7 @@ spread = page.figure(
     figure,
     "spread",
     alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. {said}.",
-    caption="A colour is for the initial values; solid: unscaled, dashed: 1/√d, dotted: 1/(d√d)",
+    caption="A colour is for the initial values; solid: unscaled, dashed: 1/√d",
 )
 page.finding(
     f"Scaled by 1/√d_k, the scores of the text's recipe still have a variance of "
@@ -118,7 +112,7 @@ page.say(
     f"1/√d_k is made for queries and keys of variance 1, and here it is {scaled.key_variance:.0f}. "
     "The text's two classes repair that, which it does not mention: they draw from nn.Linear, "
     "U(±1/√d), a third of the variance 1/d, and "
-    f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled."
+    f"{uniform_raw.dead():.0%} are dead even unscaled."
 )
 with page.folded(f"The {DRAWS} draws in numbers", place="below"):
     page.say(
@@ -126,9 +120,7 @@ with page.folded(f"The {DRAWS} draws in numbers", place="below"):
         f"{theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. Nine "
         f"draws of ten lie between {low_draw:,.0f} and {high_draw:,.0f}, and {above:.0%} lie above "
         f"the text's. The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours is "
-        f"{WIDTH} in every draw, to {off:.0e}. A scale of 1/(d√d) gives the weights of N(0, 1/d) "
-        "at 1/√d, draw for draw, but the values stay at a variance of "
-        f"{rescued.value_variance:.0f}."
+        f"{WIDTH} in every draw, to {off:.0e}."
     )
     page.table(
         [
@@ -156,7 +148,6 @@ marks.at_least("its recipe, scaled: largest weight", scaled.largest, 0.75, ".2f"
 marks.at_most("N(0, 1/d), scaled: dead queries", unit.dead(), 0.001)
 marks.at_most("N(0, 1/d), scaled: largest weight", unit.largest, 0.4, ".2f")
 marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
-marks.at_most("1/(d√d) against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
 
 # %% What is wrong in it, unclear or left open
 
@@ -242,7 +233,7 @@ doubts(
         f"{healthy:.0%} of the gradients are without NaN.",
         f"Of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}.",
         "A plain number would do, `embed_size ** 0.5`, as in the text's second class. We cannot "
-        "run this, as NumPy knows one device; a test runs it in PyTorch.",
+        "run this, as NumPy knows one device.",
         f"x W and x Wᵀ: both {there.shape}; {np.mean(there != back):.0%} of the numbers differ.",
         f"Over the entire matrix all weights sum to {whole:.0f}; over columns, as in the code, to "
         f"{by_column:.0f}, 1 for each.",
@@ -298,22 +289,15 @@ def loss(x, w_q, w_k, w_v):
     return (attention(x @ w_q, x @ w_k, x @ w_v) * g).sum()
 
 
-of_four = of_weights(multi, mask=causal)
-
-
-def loss_of_four(*points):
-    """Return the masked second class's number, from its input and its four weights."""
-    return (of_four(*points)[0] * g).sum()
-
-
 *inputs, g = example(ids, "N(0, 1)", chosen.seed)
+of_four = of_weights(multi, mask=causal)
 checked(
     page,
     {
         "its example, W from N(0, 1)": (loss, inputs),
         "its example, W from N(0, 1/d)": (loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
         "four heads, causal": (
-            *(loss_of_four,),
+            lambda *points: (of_four(*points)[0] * g).sum(),
             [x, *(layer.weight for layer in (*projections, multi.w_o))],
         ),
     },

@@ -220,21 +220,18 @@ for name, style, colour in (("V1", "-", HALFWAY), ("V2", "--", UNIT)):
 peaks = [factors[found[:, 1].argmax()] for found, *_ in lines.values()]
 for name, peak in zip(HEADS, peaks, strict=True):
     marks.at_least(f"{name}: ‖∂L/∂W_q‖ is largest at the scale", peak, 1.0, ".1f")
-page.figure(
-    scale_figure(
-        factors,
-        lines,
-        sides=("entropy / log n", "‖∂L/∂W_q‖"),
-        titles=(
-            "At the text's d_k = 2 the weights are nearly equal",
-            "and the scale makes the gradient smaller",
-        ),
-        usual=(2**-0.5, "1/√d_k"),
-        low=1e-5,
+scale_figure(
+    page,
+    factors,
+    lines,
+    sides=("entropy / log n", "‖∂L/∂W_q‖"),
+    titles=(
+        "At the text's d_k = 2 the weights are nearly equal",
+        "and the scale makes the gradient smaller",
     ),
-    "scale",
+    usual=(2**-0.5, "1/√d_k"),
+    low=1e-5,
     alt=f"At d_k = 2 the gradient of W_q is largest at a scale of {row(peaks, '.1f')} (V1, V2).",
-    caption="V1 and V2 over the scale",
 )
 page.table(
     ["entropy / log n", *SCALES],

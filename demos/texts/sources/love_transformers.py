@@ -1,8 +1,7 @@
 """Demos · Source text "I love Transformers": its 121 printed numbers, and ours.
 
-The text takes three words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's
-legacy generator with seed 0, and prints the result of each step. `layer` and `steps` compute the
-same with this project's `MultiHeadAttention`.
+The text draws everything from NumPy's legacy generator with seed 0, and prints the result of each
+step. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Demos · Source text "I love you": its 552 printed numbers, of which 82 come back.
 
-The text takes three words and the paper's sizes, d_model = 512 and heads of 64 features. It draws
-integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3 and 5
-everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key is
-3 sⱼ. So the scores depend on the rows by three sums alone:
+The text draws integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3
+and 5 everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key
+is 3 sⱼ. So the scores depend on the rows by three sums alone:
 
     score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
 

@@ -1,12 +1,8 @@
 """Demos · Source text "mammal and reptile": its 167 printed numbers, and ours.
 
-Five animals have three features each (the keys) and four attributes (the values). Two queries look
-them up; then the animals look at each other, first as they are and then through W_Q, W_K and W_V of
-shape (3, 2), drawn uniformly from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds
-what the text prints, except for shapes.
-
-After `ours` come the steps that the text leaves undone: `layer` continues its draws to several
-heads and W_O, and `questions`, `Lookup` and `Retriever` are the task of the training.
+W_Q, W_K and W_V of shape (3, 2) are drawn uniformly from 0 to 1 by NumPy's legacy generator with
+seed 775. `PRINTED` holds what the text prints, except for shapes. `layer` continues these draws to
+several heads and W_O; `questions`, `Lookup` and `Retriever` are the task of the training.
 """
 
 from __future__ import annotations

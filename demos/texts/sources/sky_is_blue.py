@@ -1,9 +1,7 @@
 """Demos · Source text "The sky is blue and world is round": its 10 printed numbers, and ours.
 
-The text turns a sentence of eight words into vectors of 32 features, draws the three projections
-from N(0, 1) in PyTorch, scales the scores, and prints their variance before and after. Nothing is
-seeded, so `draw` repeats the recipe and not the numbers, for any number of draws, and `measure`
-looks at the softmax of them. `expected_variance` is the mean of the printed variance.
+Nothing is seeded in the text, so `draw` repeats its recipe and not its numbers, `measure` looks at
+the softmax of many draws, and `expected_variance` is the mean of the printed variance.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Demos · Source text "Your journey starts with one step": its 310 printed numbers, and ours.
 
-The text is a notebook, "Why we need Attention mechanism". It takes six words of three numbers each,
-lets every word attend to every other without weights and without a scale, then draws W_q, W_k and
-W_v, twice: with `torch.rand` from seed 123 (V1), and as `nn.Linear` from seed 789 (V2). PyTorch
-prints 307 of its numbers with four decimals, and three sums in full.
+The text draws W_q, W_k and W_v twice: with `torch.rand` from seed 123 (V1), and as `nn.Linear` from
+seed 789 (V2). PyTorch prints 307 of its numbers with four decimals, and three sums in full.
 
 PyTorch draws on the CPU with the Mersenne Twister MT19937, which is NumPy's legacy generator too,
 seeded alike. Of each 32-bit word it keeps the lowest 24 bits, as many as a float32 holds, and
