@@ -202,4 +202,4 @@ def scale_figure(
         panel.set_ylabel(sides[n])
         panel.set_title(titles[n], fontsize=10, pad=18)
         panel.grid(alpha=0.25)
-    page.figure(figure, "scale", alt=alt, caption=f"{sides[0]} and {sides[1]} over the scale")
+    page.figure(figure, "scale", alt=alt)

@@ -51,10 +51,6 @@ far = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
 cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
 apart = np.linalg.norm(QUERIES[0] - ANIMALS, axis=1)
 weight = attention_weights(queries[:1], animals).data[0]
-beside = [
-    f"    {name:6}  {of_angle:.4f}  {away:.3f}  {share:.3f}"
-    for name, of_angle, away, share in zip(NAMES, cosine, apart, weight, strict=True)
-]
 own, unit = (source.at_themselves(x) for x in (ANIMALS, unit_length(animals).data))
 spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
 made_up = source.layer(1)
@@ -65,9 +61,10 @@ at_longest = int((from_average == longest).sum())
 page.ask(
     "By angle and by distance the whale is the animal most like the query mammal. Which of kitten, "
     "whale and wolf gets the most of mammal's attention, and which the least?",
-    f"The wolf gets the most, {weight[4]:.2f}, and the whale the least, {weight[3]:.2f}. A dot "
-    "product is the cosine times both lengths, and of these three keys the whale's is the "
-    "shortest.",
+    f"The wolf gets the most, {weight[4]:.2f}, and the whale the least, {weight[3]:.2f}, although "
+    f"its cosine with the query is {cosine[3]:.4f} and its distance {apart[3]:.3f}; the wolf's are "
+    f"{cosine[4]:.4f} and {apart[4]:.3f}. A dot product is the cosine times both lengths, and of "
+    "these three keys the whale's is the shortest.",
 )
 doubts(
     page,
@@ -76,8 +73,7 @@ doubts(
         "Each moves by a share of its length: "
         + ", ".join(f"{name} {share:.1%}" for name, share in zip(NAMES, far, strict=True))
         + ".",
-        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1. "
-        "The cosine, the distance and the weight beside mammal:\n\n" + "\n".join(beside),
+        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
         f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and "
         f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
         f"{spread[1]:.1f} for reptile.",
@@ -276,7 +272,8 @@ def through_weights(x, w_q, w_k, w_v):
 w = [getattr(made_up, name).weight for name in ("w_q", "w_k", "w_v")]
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
 with page.folded("How large the gradients of the text's head are"):
-    page.say("‖∂Σ output/∂W‖ is {:.2f} for W_Q, {:.2f} for W_K and {:.2f} for W_V.".format(*norms))
+    of_q, of_k, of_v = norms
+    page.say(f"‖∂Σ output/∂W‖ is {of_q:.2f} for W_Q, {of_k:.2f} for W_K and {of_v:.2f} for W_V.")
 checked(
     page,
     {
