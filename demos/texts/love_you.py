@@ -105,7 +105,8 @@ marks.at_most("values of another width: a weight moves by", moved, 0, ".0e")
 *_, second, first = np.sort(scores, axis=-1).T
 gap = (first - second).min()  # how far the second word is behind, in the closest row
 by_sum, by_order = (source.shuffled(attend, x, chosen.seed) for attend in (fixed, mixed))
-differ, back = source.exchanged(mixed, x)
+turned = mixed(x[::-1]).data  # “you love I”
+differ, back = (largest(turned - there) for there in (mixed(x).data, mixed(x).data[::-1]))
 singly, no_axis = (source.one_by_one(q, k, v, axis) for axis in (-1, None))
 rank = np.linalg.matrix_rank(scores)
 slots = (np.unique(each[0] @ v.data) for each in (over_all, by_row))

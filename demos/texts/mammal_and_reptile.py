@@ -191,6 +191,7 @@ marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e
 marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
 
 # %% The plane of W_Q and W_K, before and after
+# The picture is on top of the page.
 
 titles = ("as drawn, asked from 0", "trained, asked from the average")
 figure, counts = new_figure(7.6, 7.0), []

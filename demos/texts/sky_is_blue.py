@@ -123,20 +123,20 @@ with page.folded(f"The {DRAWS} draws in numbers", place="below"):
     )
     page.table(
         [
-            *("W from", "scale", "Var scores", "Var values", "entropy", "largest"),
+            *("W from", "scale", "Var scores", "Var values", "largest weight"),
             *("mean ‖∂L/∂q‖", "median", "dead", "top tenth"),
         ],
         [
             [
                 *(initial, name, f"{m.variance.mean():,.2f}"),
-                *(f"{each:.2f}" for each in (m.value_variance, m.entropy, m.largest)),
+                *(f"{each:.2f}" for each in (m.value_variance, m.largest)),
                 *(f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"),
                 *(f"{m.dead():.0%}", f"{m.top_tenth():.0%}"),
             ]
             for (initial, name), m in TABLE.items()
         ],
-        caption=f"d = d_k = {WIDTH}; entropy is over log n, that of equal weights; the last column "
-        "is the share of the squared gradient that a tenth of the queries holds",
+        caption=f"d = d_k = {WIDTH}; the last column is the share of the squared gradient that a "
+        "tenth of the queries holds",
     )
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
 marks.at_most(f"ratio of our variances, from {WIDTH} in any draw", off, 1e-10, ".0e")

@@ -22,7 +22,7 @@ import numpy as np
 from attention import attention, attention_weights, causal_mask
 from attention.figures import HALFWAY, UNIT
 from attention.mapping import to_ours, to_theirs
-from attention.maps import entropy, plot_heads
+from attention.maps import entropy
 from demos import options
 from demos.publish import publish
 from demos.texts import _one_vector
@@ -83,7 +83,6 @@ with page.folded("One number looks like an error: the sum of a softmax"):
 # bias too.
 
 mask = causal_mask(len(WORDS))
-masked = one.weights(x, mask=mask).data
 future = gradients(one(x, mask=mask)[:3].sum(), [x])[0][3:]
 marks.at_most("gradient from the first three words to the others", np.abs(future).max(), 0, ".0e")
 
@@ -91,11 +90,8 @@ drop = Dropout(0.5, rng=np.random.default_rng(chosen.seed))
 with no_grad():
     q, k, v = Tensor(np.broadcast_to((x @ one.w_q).data, (20_000, 6, 2))), x @ one.w_k, x @ one.w_v
     contexts = attention(q, k, v, drop=drop).data
-    first_word = attention(q, k, v, mask=mask, drop=drop).data[:, 0]
 errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt(len(contexts)))
 marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
-lost = (first_word == 0).mean()
-marks.at_most('draws in which "Your" has no key under the mask, from ½', abs(lost - 0.5), 0.015)
 
 layer = source.two_heads()
 w_o, layer.w_o = layer.w_o, Sequential()  # without W_O the output is the heads side by side
@@ -129,31 +125,14 @@ page.ask(
     "One of the three biases changes no context at all, whatever its numbers are. Which one?",
     "It is b_k. It adds (qᵢ + b_q)·b_k to every score of query i, the same number for each key, "
     "and softmax does not see a shift of a whole row. With the biases that V2 draws, the gradients "
-    f"of b_q, b_k and b_v are {row(sizes, '.0e')}: what is computed for b_k is rounding.",
+    f"of b_q, b_k and b_v are {row(sizes, '.0e')}: what is computed for b_k is rounding. b_v moves "
+    "every context by itself, since the weights of a row sum to 1.",
     guesses=("b_q", "b_k", "b_v"),
 )
-maps = np.stack([ours["weights"], one.weights(x).data, two.weights(x).data, masked])
-titles = ["without weights", "V1", "V2", "V1, causal"]
-masks = np.stack([np.ones_like(mask)] * 3 + [mask])
-shares = [entropy(each).mean() / np.log(len(WORDS)) for each in maps[:3]]
-page.figure(
-    plot_heads(maps, WORDS, WORDS, titles=titles, mask=masks),
-    "weights",
-    alt="Four maps of weights. Without weights, V1 and V2 are close to a plain average: their "
-    f"entropy over log 6 is {row(shares, '.3f')}. The causal mask hides what is right of the "
-    "diagonal.",
-    caption="Where the words look, and V1 under a causal mask",
-)
-
 # %% The way back
 # L is the sum of all contexts. At the text's scale every weight learns; at a scale of 128 softmax
 # passes almost nothing on to W_q and W_k.
 
-norms = {}
-for name, head in HEADS.items():
-    for scale, said in ((1.0, "1"), (None, "1/√2"), (128.0, "128")):
-        found = gradients(head(x, scale=scale).sum(), [x, *head.parameters()])
-        norms[name, said] = [float(np.linalg.norm(g)) for g in found]
 checked(
     page,
     {
@@ -352,7 +331,7 @@ computed.append(
     f"(6, 6) scores sum to:{rows}"
 )
 
-left = {name: norms[name, "1/√2"][1] / norms[name, "1"][1] for name in HEADS}
+left = {name: reached(head, None)[0] / reached(head, 1.0)[0] for name, head in HEADS.items()}
 for name in HEADS:
     marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left[name], 0.9, ".2f")
 computed.append(

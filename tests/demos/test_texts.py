@@ -55,7 +55,7 @@ TEXTS = {
         sky_is_blue, 8, 10, {"variances"}, 33, 0, "graph graph_unit spread two_places"
     ),
     "your_journey": Text(
-        your_journey, 310, 310, set(), 39, 0, "graph graph_saturated one_vector weights scale"
+        your_journey, 310, 310, set(), 38, 0, "graph graph_saturated one_vector scale"
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 24, 0),

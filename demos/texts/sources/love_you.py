@@ -233,12 +233,6 @@ def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
     return float(np.abs(attend(moved).data - attend(x).data).max())
 
 
-def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
-    """Return the largest difference of "you love I" from "I love you", and from its reverse."""
-    there, here = attend(x[::-1]).data, attend(x).data
-    return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
-
-
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:
     """Return the largest difference between contexts computed word by word and all at once."""
     words = [(softmax(q[i : i + 1] @ k.mT / np.sqrt(D_K), axis=axis) @ v).data for i in range(3)]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
-from attention.maps import entropy
 from demos.texts.sources import left_open, unclear, wrong
 from minigrad import Tensor, gradients, no_grad, softmax, where
 from minigrad.nn import Embedding, Linear, Module, normal
@@ -193,11 +192,6 @@ class Measured:
     def largest(self) -> float:
         """Return the largest weight of a query, on average."""
         return float(self.weights.max(axis=-1).mean())
-
-    @property
-    def entropy(self) -> float:
-        """Return -Σ p log p of a query's weights as a share of log n, on average."""
-        return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
     def dead(self, below: float = 1e-3) -> float:
         """Return the share of queries that get next to no gradient, as chapter 16 counts them."""
