@@ -109,8 +109,8 @@ marks.at_most("scores by loops and by the product: apart", apart, 1e-14, ".0e")
 
 biased = source.version_2_biased()
 w, b = biased.parameters()[:3], biased.parameters()[3:]
-sizes = [np.linalg.norm(g) for g in gradients(biased(x).sum(), b)]
-marks.at_most("‖∂L/∂b_k‖ / ‖∂L/∂b_q‖", sizes[1] / sizes[0], 1e-12, ".0e")
+to_q, to_k, to_v = (np.linalg.norm(g) for g in gradients(biased(x).sum(), b))
+marks.at_most("‖∂L/∂b_k‖ / ‖∂L/∂b_q‖", to_k / to_q, 1e-12, ".0e")
 without = SelfAttention(*w, *b[:2], np.zeros(2))
 apart = np.abs(biased(x).data - without(x).data - biased.b_v.data).max()
 marks.at_most("contexts move by b_v: off by", apart, 1e-14, ".0e")
@@ -125,8 +125,8 @@ page.ask(
     "One of the three biases changes no context at all, whatever its numbers are. Which one?",
     "It is b_k. It adds (qᵢ + b_q)·b_k to every score of query i, the same number for each key, "
     "and softmax does not see a shift of a whole row. With the biases that V2 draws, the gradients "
-    f"of b_q, b_k and b_v are {row(sizes, '.0e')}: what is computed for b_k is rounding. b_v moves "
-    "every context by itself, since the weights of a row sum to 1.",
+    f"of b_q, b_k and b_v are {to_q:.0e}, {to_k:.0e} and {to_v:.0e}: what is computed for b_k is "
+    "rounding. b_v moves every context by itself, since the weights of a row sum to 1.",
     guesses=("b_q", "b_k", "b_v"),
 )
 # %% The way back
