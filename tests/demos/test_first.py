@@ -121,7 +121,7 @@ TYPED = {
     "laboratory/_gradients": [".01"],
     "laboratory/_steps": ["98 %"],
     "laboratory/_trained": [".001", "98 %"],
-    "love_transformers": [".999", "0.01"],
+    "love_transformers": [".999"],
     "love_you": ["64 times", "745.13"],
     "mammal_and_reptile": ["20 %"],
     "pretrained": ["0.02"],
