@@ -16,9 +16,7 @@ something else: the query could have looked there, and did not.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +25,6 @@ import numpy as np
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
 from attention.scaling import entropy
-from minigrad import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,35 +93,6 @@ def plot_heads(
     bar.set_label(_wrapped(what, 0.8 * figure.get_figheight()), fontsize=8)
     bar.ax.tick_params(labelsize=8)
     return figure
-
-
-def animate_weights(
-    frames: Sequence[Array],
-    queries: Sequence[str],
-    keys: Sequence[str],
-    path: str | Path,
-    *,
-    titles: Sequence[str],
-    mask: Any = None,
-) -> Path:
-    """Write maps of one head, (T, S) each, as an animated GIF, whole or not at all.
-
-    A frame that hardly differs from the one before it is left out. The animation runs once, in
-    4.5 seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
-    """
-    files = []
-    for i in changing(frames):
-        weights = np.asarray(frames[i])[None]
-        figure = plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask)
-        files.append(io.BytesIO())
-        figure.savefig(files[-1], format="png", dpi=110)
-    from PIL import Image  # (which matplotlib needs, too)
-
-    first, *others = [Image.open(file).convert("RGB") for file in files]
-    content = io.BytesIO()
-    durations = [*[int(4500 / len(files))] * len(others), 3000]
-    first.save(content, format="GIF", save_all=True, append_images=others, duration=durations)
-    return write_whole(path, content.getvalue())
 
 
 def changing(frames: Sequence[Array]) -> list[int]:

@@ -34,7 +34,6 @@ KINDS = (
     "speed",
     "site",
 )  # the folders, in the order of the list
-running: argparse.Namespace | None = None  # the demo of this process: what `options` returned
 
 
 def files() -> dict[str, Path]:
@@ -60,7 +59,6 @@ def options(
     it replaces nothing. The result has the attributes `steps` and `quick` always. `add` is a
     function that adds a demo's own options to the parser.
     """
-    global running
     caller = sys._getframe(1).f_globals
     file = caller.get("__file__") or str(files()[name])  # (a notebook has none)
     name = Path(file).stem
@@ -106,7 +104,6 @@ def options(
             forget(chosen)
         elif not any(chosen.out.glob("*.safetensors")):
             stop(f"there is no training to resume in {chosen.out}: start without --resume")
-    running = chosen
     return chosen
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from tqdm import tqdm
 
 from demos import stop
-from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
@@ -154,11 +153,10 @@ class Marks:
 
     chosen    the demo's options. With --quick nothing fails. With --marks each mark is printed with
               its verdict; otherwise only missed marks, and at the end the number that passed
-    findings  True if the scores are the demo's findings: then each is printed in any case
     """
 
-    def __init__(self, chosen: Namespace, *, findings: bool = False) -> None:
-        self.enforced, self.every, self.findings = not chosen.quick, chosen.marks, findings
+    def __init__(self, chosen: Namespace) -> None:
+        self.enforced, self.every = not chosen.quick, chosen.marks
         self.failed: list[str] = []
         self.rows: list[list[str]] = []
 
@@ -180,15 +178,9 @@ class Marks:
         line = f"{what}: expected {expected}, got {got:{form}}: {verdict}"
         if self.every or not passed:
             print(f"   {line}")
-        elif self.findings:
-            print(f"   {what}: {got:{form}}")
         self.rows.append([what, f"{got:{form}}", expected, verdict])
         if not passed:
             self.failed.append(line)
-
-    def table(self, page: Page, caption: str) -> None:
-        """Add a table of all scores so far and their marks to the page."""
-        page.table(["Score", "this run", "pass mark", "result"], self.rows, caption=caption)
 
     @property
     def note(self) -> str:

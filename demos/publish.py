@@ -194,8 +194,14 @@ class Published:
         body += [row(left + placed("finding"), placed("picture")), placed("question")]
         body += [markdown(more.partition("\n")[2], set_text), *self._cells()]
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
-        head = ["Check", "this run", "pass mark", "result"]
-        body.append(fold(passed, _parts.table(head, marks.rows)))
+        head, sign = ["Check", "this run", "pass mark", "result"], {"at least": "≥", "at most": "≤"}
+        rows = [
+            [what, got, re.sub("at least|at most", lambda m: sign[m[0]], mark), verdict]
+            for what, got, mark, verdict in marks.rows
+        ]
+        if not marks.failed:  # (then nothing is said of each)
+            head, rows = head[:3], [each[:3] for each in rows]
+        body.append(fold(passed, _parts.table(head, rows)))
         return page_alone(
             name,
             body,

@@ -1,13 +1,13 @@
 """Figures and maps: what can be read in them, by any eye and in print."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from attention import figures
 from attention.figures import name_ends, new_figure, save_figure
-from attention.maps import animate_weights, changing, plot_heads
+from attention.maps import changing, plot_heads
 
 Image = pytest.importorskip("PIL.Image")
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
@@ -161,7 +161,7 @@ def test_a_colour_bar_says_if_it_does_not_reach_the_largest_weight():
         assert figure.axes[0].images[0].colorbar.extend == extend
 
 
-# ------------------------------------------------------------------ animations
+# ------------------------------------------------------------------ frames
 
 
 def test_frames_that_hardly_differ_are_left_out_and_the_first_and_last_are_shown():
@@ -170,23 +170,6 @@ def test_frames_that_hardly_differ_are_left_out_and_the_first_and_last_are_shown
     ]
     assert changing(moving) == [0, 3, 5, 7]
     assert changing(moving[:1]) == [0]
-
-
-def test_an_animation_runs_once_and_rests_on_its_last_frame(tmp_path):
-    frames = [np.array([[1 - x, x], [0.5, 0.5]]) for x in (0, 0.4, 0.4, 0.8, 1)]
-    path = tmp_path / "a.gif"
-    titles = [f"step {i}" for i in range(5)]
-    animate_weights(frames, letters(2), letters(2), path, titles=titles)
-    with Image.open(path) as gif:
-        assert "loop" not in gif.info and gif.n_frames == 4
-        pictures, durations = [], []
-        for i in range(gif.n_frames):
-            gif.seek(i)
-            pictures.append(np.array(gif.convert("RGB")))
-            durations.append(gif.info["duration"])
-    assert durations[-1] == 3000 and sum(durations[:-1]) < 5000  # what moves longer needs a pause
-    assert all((one != other).any() for one, other in pairwise(pictures))
-    assert (pictures[0][0, 0] == 255).all()  # the ground is white
 
 
 # ------------------------------------------------------------------ law: numbers and files

@@ -6,26 +6,45 @@ Both were written without our code, so an equal number is hardly an accident.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from attention import generate
+from attention import GPT, generate
 from attention.mapping import to_ours
-from demos._page import Page
-from demos._training import Marks
-from demos.pretrained._arithmetic import END, LONGEST, PROBLEMS, SIGNS, answers, right, tokens
 from demos.pretrained._loading import LANGUAGES, calculator, folder_of, glass_layout, writer
 from minigrad import cross_entropy, no_grad
+
+DIGITS = range(10)
+PROBLEMS = {  # the name of a model's folder in the wheel: every problem, and its right answer
+    "add": {f"{a}+{b}=": str(a + b) for a in DIGITS for b in DIGITS},
+    "sub": {f"{a}-{b}=": str(a - b) for a in DIGITS for b in range(a + 1)},
+    "mul": {f"{a}*{b}=": str(a * b) for a in DIGITS for b in DIGITS},
+    "div": {f"{a}/{b}=": f"Q{a // b}R{a % b}" for a in DIGITS for b in range(1, 10)},
+}
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+END, LONGEST = 2, 5  # the token that ends an answer, and the tokens of an answer at most
+
+
+def answers(name: str, model: GPT, ids: dict[str, int]) -> list[list[int]]:
+    """Return the tokens written after each problem, up to and with the one that ends the answer."""
+    prompts = [[ids[character] for character in problem] for problem in PROBLEMS[name]]
+    written = generate(model, prompts, LONGEST, temperature=0, end=END)[:, len(prompts[0]) :]
+    return [row[: row.index(END) + 1] if END in row else row for row in written.tolist()]
+
+
+def right(name: str, model: GPT, ids: dict[str, int]) -> int:
+    """Return the number of problems that the model solves."""
+    expected = ([*(ids[c] for c in answer), END] for answer in PROBLEMS[name].values())
+    return sum(row == y for row, y in zip(answers(name, model, ids), expected, strict=True))
 
 
 class Calculates(NamedTuple):
     """One of mathformer's models, computed by us and by its authors."""
 
     problems: int
-    right: int
     same: int  # answers that are equal, token for token
+    right: int
     logits: float  # the largest difference, at every position of every problem and answer
     largest: float  # the largest logit
 
@@ -36,12 +55,12 @@ def compare_calculator(name: str) -> Calculates:
     model, ids = calculator(folder)
     from mathformer.llama import TinyLlama
 
-    author = TinyLlama(str(folder))
-    prompts = [tokens(problem, ids) for problem in PROBLEMS[name]]
-    ours, theirs = answers(name, model, ids), [author.generate(p, LONGEST, END) for p in prompts]
-    difference = largest = 0.0
-    for prompt, answer in zip(prompts, theirs, strict=True):
-        text, caches, steps = prompt + answer, None, []
+    author, same, difference, largest = TinyLlama(str(folder)), 0, 0.0, 0.0
+    for problem, ours in zip(PROBLEMS[name], answers(name, model, ids), strict=True):
+        prompt = [ids[character] for character in problem]
+        theirs = author.generate(prompt, LONGEST, END)
+        same += ours == theirs
+        text, caches, steps = prompt + theirs, None, []
         with no_grad():
             logits = model([text]).data[0]
         for position, token in enumerate(text):
@@ -49,16 +68,15 @@ def compare_calculator(name: str) -> Calculates:
             steps.append(step)
         difference = max(difference, float(np.abs(logits - steps).max()))
         largest = max(largest, float(np.abs(logits).max()))
-    same = sum(x == y for x, y in zip(ours, theirs, strict=True))
-    return Calculates(len(prompts), right(name, model, ids), same, difference, largest)
+    return Calculates(len(PROBLEMS[name]), same, right(name, model, ids), difference, largest)
 
 
 class Writes(NamedTuple):
     """One of glassllm's models, computed by us and by its author."""
 
     logits: float  # the largest difference
-    gradients: float  # the largest difference of any element of any gradient
     arrays: int  # so many gradients were compared
+    gradients: float  # the largest difference of any element of any gradient
     largest: float  # the largest element of a gradient
     greedy: int  # tokens that both write greedily, until the first that differs
 
@@ -68,7 +86,7 @@ def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
     model = writer(language)
     from glassllm import GlassLM
 
-    path: Path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.npz"
+    path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.npz"
     author = GlassLM.load(path, dtype=np.float64)
     vocab_size = len(model.tokens.weight.data)
     words = np.random.default_rng(seed).integers(0, vocab_size, (2, 65))
@@ -85,75 +103,8 @@ def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
     equal = [x == y for x, y in zip(written, known, strict=True)]
     return Writes(
         logits=float(np.abs(scores.data - author(read).data).max()),
-        gradients=max(float(np.abs(ours[name] - theirs[name]).max()) for name in theirs),
         arrays=len(theirs.keys() & ours.keys()) if len(theirs) == len(ours) else 0,
+        gradients=max(float(np.abs(ours[name] - theirs[name]).max()) for name in theirs),
         largest=max(float(np.abs(gradient).max()) for gradient in theirs.values()),
         greedy=[*equal, False].index(False),
     )
-
-
-class Agreement:
-    """All six models, printed, judged, and shown on a page."""
-
-    def __init__(self, seed: int) -> None:
-        self.calculated = {name: compare_calculator(name) for name in PROBLEMS}
-        self.written = {language: compare_writer(language, seed=seed) for language in LANGUAGES}
-
-    def tell(self, marks: Marks) -> None:
-        """Print what was found, and judge it."""
-        calculated, written = self.calculated.values(), self.written.values()
-        for name, found in self.calculated.items():
-            print(
-                f"   {SIGNS[name]}  {found.problems:>3} problems: {found.same} answers are theirs, "
-                f"{found.right} are right; logits of at most {found.largest:.0f} differ "
-                f"by {found.logits:.0e}"
-            )
-        for language, w in self.written.items():
-            print(
-                f"   {language}: logits differ by {w.logits:.0e}; {w.arrays} arrays of gradients, "
-                f"of at most {w.largest:.2f}, by {w.gradients:.0e}; {w.greedy} tokens alike"
-            )
-        furthest = max(found.logits for found in [*calculated, *written])
-        marks.at_most("largest difference of a logit, of all six models", furthest, 1e-9, ".0e")
-        furthest = max(found.gradients for found in written)
-        marks.at_most("largest difference of a gradient, of both GPTs", furthest, 1e-9, ".0e")
-        marks.at_least("gradients compared, of each GPT", min(w.arrays for w in written), 38, "d")
-        same, problems = (sum(getattr(c, n) for c in calculated) for n in ("same", "problems"))
-        marks.at_least("answers like theirs", same, problems, "d")
-        marks.at_least("tokens written alike", min(w.greedy for w in written), 40, "d")
-
-    def show(self, page: Page) -> None:
-        """Add two tables to the page."""
-        page.table(
-            [
-                "mathformer",
-                "problems",
-                "answers alike",
-                "right",
-                "logits differ by",
-                "largest logit",
-            ],
-            [
-                [SIGNS[n], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
-                for n, c in self.calculated.items()
-            ],
-            caption="Every problem with two one-digit numbers, without negative results and "
-            "divisions by 0; 7/3= is answered Q2R1. Logits are of every position, in float64",
-        )
-        page.table(
-            [
-                "glassllm",
-                "logits differ by",
-                "parameters",
-                "gradients differ by",
-                "largest",
-                "tokens alike",
-            ],
-            [
-                [n, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
-                for n, w in self.written.items()
-            ],
-            caption="128 random tokens, in float64: the logits; the number of parameters' arrays, "
-            "and the largest difference of their gradients from those of glassllm's own autograd; "
-            "the tokens that both write greedily",
-        )

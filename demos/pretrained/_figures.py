@@ -13,6 +13,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def plot_ratios(models: Mapping[str, tuple[Any, Any, Any]]) -> Figure:
+    """Draw ‖∂L/∂q‖ without the scale over that with it, for each head: median and mean, ± 2 errors.
+
+    models   by name: entropies (heads,), logarithms of both ratios (2, heads), and their errors
+    """
+    figure = new_figure(7.6, 4.0)
+    panels = figure.subplots(1, len(models), sharex=True, sharey=True)
+    for panel, (name, (entropy, ratios, errors)) in zip(panels, models.items(), strict=True):
+        panel.axhline(1.0, color=REFERENCE, linewidth=1)
+        for middle, error, style, face, said in zip(
+            ratios, errors, "o^", (UNSCALED, "none"), ("median", "mean"), strict=True
+        ):
+            low, high = np.exp(middle - 2 * error), np.exp(middle + 2 * error)
+            panel.vlines(entropy, low, high, color=UNSCALED, linewidth=1, alpha=0.6)
+            looks = {"color": UNSCALED, "markerfacecolor": face, "markersize": 5}
+            panel.plot(entropy, np.exp(middle), style, **looks, label=f"{said} over the queries")
+        panel.set(yscale="log", xlabel="entropy / log n with the scale (1: equal weights)")
+        panel.set_title(f"{name}: {len(entropy)} heads", fontsize=10)
+        panel.grid(alpha=0.25)
+    panels[0].set_ylabel("‖∂L/∂q‖ without the scale / with it")
+    panels[0].legend(fontsize=9, loc="lower right")
+    return figure
+
+
 def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]]) -> Figure:
     """Draw the loss over a factor on the trained scale, a line for each text.
 
@@ -21,7 +45,7 @@ def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]])
     figure = new_figure(7.0, 3.6)
     panel = figure.subplots()
     places = np.log2([factors[1] / 2, *factors[1:]])
-    for style, values in zip(("o-", "s--", "^:"), losses.values(), strict=False):
+    for style, values in zip(("o-", "s--", "^:"), losses.values(), strict=True):
         panel.plot(places[1:], values[1:], style, color=REFERENCE, markersize=4)
         panel.plot(places[0], values[0], style[0], color=REFERENCE, markersize=5)
         for factor, colour in ((1.0, SCALED), (factors[-1], UNSCALED)):
@@ -32,37 +56,6 @@ def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]])
     panel.set_title("The loss is smallest near the scale of the training", fontsize=10)
     panel.grid(alpha=0.25)
     name_ends(panel, [(values[-1], name, REFERENCE) for name, values in losses.items()])
-    return figure
-
-
-def plot_ratios(
-    names: Sequence[str],
-    median: np.ndarray[Any, Any],
-    mean: np.ndarray[Any, Any],
-    *,
-    title: str,
-) -> Figure:
-    """Draw ‖∂L/∂q‖ without the scale over that with it, for each head: median and mean, ± 2 errors.
-
-    median, mean   (texts, heads) logarithms of the ratios
-    """
-    figure = new_figure(7.4, 3.9)
-    panel = figure.subplots()
-    panel.set_yscale("log")
-    panel.axhline(1.0, color=REFERENCE, linewidth=1)
-    at = np.arange(len(names))
-    for values, style, face, shift in ((median, "o", UNSCALED, -0.12), (mean, "^", "none", 0.12)):
-        middle = values.mean(axis=0)
-        error = 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        low, high = np.exp(middle - error), np.exp(middle + error)
-        panel.vlines(at + shift, low, high, color=UNSCALED, linewidth=1.4)
-        panel.plot(at + shift, np.exp(middle), style, color=UNSCALED, markerfacecolor=face)
-    panel.set_xticks(at, names, fontsize=8)
-    panel.set(xlabel="block.head", ylabel="‖∂L/∂q‖ without the scale / with it")
-    panel.set_title(title, fontsize=10)
-    panel.grid(alpha=0.25, axis="y")
-    ends = [(np.exp(mean[:, -1].mean()), "△ mean", UNSCALED)]
-    name_ends(panel, [*ends, (np.exp(median[:, -1].mean()), "● median", UNSCALED)])
     return figure
 
 
@@ -77,24 +70,22 @@ def plot_recovery(
     figure = new_figure(8.6, 4.2)
     panels = figure.subplots(1, 2, sharey=True)
     least = min(texts for _, texts, _ in losses)
-    for panel, values_of, line, title in zip(
-        panels, (0, 1), trained, ("learned texts", "other texts"), strict=True
+    for i, (panel, line, said) in enumerate(
+        zip(panels, trained, ("learned", "other"), strict=True)
     ):
         panel.axhline(line, color=SCALED, linewidth=1.2)
         ends = [(line, "1/√d_k, as it was", SCALED)]
         for (part, texts, a), both in losses.items():
-            values = np.asarray(both)[values_of]
-            steps = looks[: values.shape[1]]
+            values = both[i].mean(axis=0)
             style = "^:" if part == "temperatures" else "o-" if texts == least else "s--"
             colour, start, _ = OF_SCALE[a]
             name = "temperatures" if part == "temperatures" else f"W_Q, W_K, {texts} texts"
-            panel.plot(steps, values.mean(axis=0), style, color=colour, markersize=4)
-            ends.append((values[:, -1].mean(), f"{start}: {name}", colour))
+            panel.plot(looks[: len(values)], values, style, color=colour, markersize=4)
+            ends.append((values[-1], f"{start}: {name}", colour))
         panel.set(xlabel="step")
-        panel.set_title(f"loss on {title}", fontsize=10)
+        panel.set_title(f"loss on {said} texts", fontsize=10)
         panel.grid(alpha=0.25)
-        if panel is panels[-1]:
-            name_ends(panel, ends)
+    name_ends(panels[-1], ends)
     panels[0].set_ylabel("loss")
     figure.suptitle("W_Q and W_K overfit a few texts; temperatures learn the scale", fontsize=10)
     return figure

@@ -6,18 +6,73 @@ with each head's queries, keys and values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention import GPT
+from attention import GPT, attention, generate
 from attention.masks import causal_mask
+from attention.scaled_dot_product import scale_factor
 from attention.scaling import entropy
-from demos.pretrained._recovery import loss_of, loss_on, multiplied
-from minigrad import gradients, softmax
+from demos.pretrained._loading import tokenizer
+from minigrad import Tensor, cross_entropy, gradients, no_grad, softmax
 
 Array = np.ndarray[Any, Any]
+AWAY = 32**0.5  # the factor that takes 1/√d_k away: d_k is 32
+
+
+def own_texts(model: GPT, count: int, length: int, *, rng: np.random.Generator) -> Any:
+    """Draw texts of the model at temperature 1 after the end of a line.   → (count, length)"""
+    start = np.full((count, 1), tokenizer().encode("\n")[0])
+    return generate(model, start, length - 1, temperature=1.0, rng=rng)
+
+
+def loss_of(model: GPT, texts: Any) -> Tensor:
+    """Return the mean cross-entropy of each token after those before it."""
+    return cross_entropy(model(texts[:, :-1]), texts[:, 1:])
+
+
+def loss_on(model: GPT, texts: Any) -> float:
+    """Return the same loss as a number, without a record."""
+    with no_grad():
+        return loss_of(model, texts).item()
+
+
+def set_scale(model: GPT, scale: Any) -> None:
+    """Give all heads a scale: None for 1/√d_k, a number, or a function of d_k."""
+    for block in model.blocks:
+        block.attention.scale = scale
+
+
+@contextmanager
+def multiplied(
+    blocks: Any, factors: Iterable[Any], asked: list[Any] | None = None
+) -> Iterator[None]:
+    """Multiply every head's scores by a factor of its own: q by numbers or a tensor of (H,).
+
+    A layer has one scale for all of its heads. But a score is linear in its query, so the queries
+    can be multiplied instead. asked gets (q, k, scale) of each layer, with q as it was before.
+    """
+
+    def attend_with(factor: Any) -> Any:
+        def attend(q: Any, k: Any, v: Any, *, scale: Any, **options: Any) -> Any:
+            scale = scale_factor(q, k, scale)
+            if asked is not None:
+                asked.append((q, k, scale))
+            by = factor if isinstance(factor, Tensor) else np.asarray(factor, q.dtype)
+            return attention(q * by.reshape(-1, 1, 1), k, v, scale=scale, **options)
+
+        return attend
+
+    for block, factor in zip(blocks, factors, strict=True):
+        block.attention.attend = attend_with(factor)
+    try:
+        yield
+    finally:
+        for block in blocks:
+            block.attention.attend = None
 
 
 class Seen(NamedTuple):
@@ -30,8 +85,11 @@ class Seen(NamedTuple):
     previous: Array  # (H,) mean weight of the key just before the query
 
 
-def see(model: GPT, text: Array, factor: float = 1.0) -> Seen:
-    """Return what is in all heads, with the trained scale times a factor.   text (T + 1,)"""
+def see(model: GPT, text: Array, factor: Any = 1.0) -> Seen:
+    """Return what is in all heads, with the trained scale times a factor.   text (T + 1,)
+
+    factor  a number, or one for each head (blocks, H)
+    """
     factors = np.full((len(model.blocks), model.blocks[0].attention.num_heads), factor)
     allowed = causal_mask(len(text) - 1)
     return seen_in(model.blocks, lambda: loss_of(model, text[None]), factors, allowed)

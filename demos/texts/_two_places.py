@@ -106,14 +106,23 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         shares = (*lost[-1], min(least[-1]))
         rows.append([*(f"{size:,}" for size in sizes), *(f"{share:.2%}" for share in shares)])
     of_one, (two, four) = lost[:3], lost[3:]
+    p, q = weights[0][0][0, 2, [2, 4]]  # the third row: its place is 3
+    two_rows = weights[3][0][:, 2, [2, 4]]
+    averages = " and ".join(f"{p:.2f} a + {q:.2f} b" for p, q in two_rows)
     page.ask(
         f"Two heads with {rows[3][2]} parameters learn this. What share of the answer does one "
         "head with as many lose after the same training? And if it is trained five times as long, "
         "or is four times as wide?",
         f"Half of it, in all three cases: {np.min(of_one):.1%} to {np.max(of_one):.1%}. Two heads "
-        f"lose {max(two):.2%} at most.",
+        f"lose {max(two):.2%} at most.\n\n"
+        "Let *a* be the numbers before a word, and b those after it. One head makes one average, "
+        f"in the third row {p:.2f} a + {q:.2f} b: one equation for two unknowns. It says nothing "
+        f"of {q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
+        "other half of the answer, however wide they are, and no network behind them can.\n\n"
+        f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
+        "unknowns, so a head does not have to take one word alone.",
     )
-    with page.folded("What each training loses"):
+    with page.folded("What each training loses", place="below"):
         page.table(
             [
                 *("heads", "width", "parameters", "steps"),
@@ -124,11 +133,7 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
             caption="What is lost of the answers' variance on other numbers; the last column is "
             "what no W_V and no W_O can save, with the best of these weights",
         )
-    page.parts[-1].place = "below"
     titles = ["one head", "one head, four times as wide", "two heads: head 1", "two heads: head 2"]
-    p, q = weights[0][0][0, 2, [2, 4]]  # the third row: its place is 3
-    two_rows = weights[3][0][:, 2, [2, 4]]
-    averages = " and ".join(f"{p:.2f} a + {q:.2f} b" for p, q in two_rows)
     drawn = np.concatenate([weights[0][0], weights[2][0], weights[3][0]])
     page.figure(
         plot_heads(drawn, words[1:-1], words, titles=titles),
@@ -136,14 +141,6 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         alt=f"Four maps of weights. In its third row one head has {p:.2f} at the word before and "
         f"{q:.2f} at the word after. Two heads share it in two different proportions: {averages}.",
         caption="Where a word looks, after the training with the first seed",
-    )
-    page.say(
-        "Let *a* be the numbers before a word, and b those after it. One head makes one average, "
-        f"in the third row {p:.2f} a + {q:.2f} b: one equation for two unknowns. It says nothing "
-        f"of {q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
-        "other half of the answer, however wide they are, and no network behind them can.\n\n"
-        f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
-        "unknowns, so a head does not have to take one word alone."
     )
     marks = page.marks
     for name, each in zip(

@@ -1,4 +1,4 @@
-"""Tests: what followed in a text, and how two demos ask such counts for a blank."""
+"""Tests: what followed in a text, and how likely that makes what comes next."""
 
 import re
 from collections import Counter
@@ -6,8 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from demos._counting import bits_of, chances, documentation, followers
-from demos.texts._blank import row
+from demos.tasks._counting import bits_of, chances, documentation, followers
 
 # ------------------------------------------------------------------ value
 
@@ -21,7 +20,6 @@ def test_what_followed_is_counted_for_characters_and_for_words():
     words = ("the", "sky", "is", "blue", "and", "world", "is", "round")
     one, two = (followers(words, n)[n] for n in (1, 2))
     assert one[("is",)] == {"blue": 1, "round": 1} and two[("sky", "is")] == {"blue": 1}
-    assert row("who", one[("is",)]) == ["who", "2", "“blue” 50%, “round” 50%", "50%"]
 
 
 def test_a_chance_is_the_formula_of_witten_and_bell():

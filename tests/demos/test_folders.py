@@ -11,7 +11,6 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-import demos
 from demos import files, options
 from demos._list import PAGE, QUICK, read, renew_list
 from demos._training import Run
@@ -23,7 +22,6 @@ from minigrad.optim import SGD
 @pytest.fixture
 def begin(monkeypatch):
     """Give begin(demo, *words, **kinds): the demo's options, as if its file had asked for them."""
-    monkeypatch.setattr(demos, "running", None)
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # (no power cut is tested here)
 
     def begin(demo, *words, **kinds):

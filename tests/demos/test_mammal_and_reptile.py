@@ -51,15 +51,6 @@ def test_the_most_similar_mammal_gets_least_and_a_longer_key_gets_more():
     assert weights[-1] > 100 * weights[WHALE]
 
 
-def test_positive_projections_give_one_winner_mostly_the_longest_key():
-    w_q, w_k = np.random.default_rng(0).random((2, 1000, 3, 2))
-    winners = np.einsum("if,nfd,ngd,jg->nij", ANIMALS, w_q, w_k, ANIMALS).argmax(-1)
-    one = (winners == winners[:, :1]).all(axis=1)
-    assert source.one_winner(w_q, w_k) == one.mean()
-    longest = np.linalg.norm(ANIMALS @ w_k, axis=-1).argmax(axis=-1)
-    assert (winners[one, 0] == longest[one]).mean() > 0.7
-
-
 # ------------------------------------------------------------------ value: the steps left undone
 
 
@@ -94,7 +85,7 @@ def test_a_gentler_training_gets_away_from_the_lizard(seed, lost):
 
 def test_the_slope_of_an_answer_at_a_scale_is_the_length_of_its_jacobian():
     for query in QUERIES:
-        for scale in source.SCALES.values():
+        for scale in (1.0, None, 1 / 3):
             p = softmax((scale or 3**-0.5) * (ANIMALS @ query))
             spread, slope = source.at_scale(query, scale)
             assert spread == pytest.approx(-(p * np.log(p)).sum() / np.log(5), abs=1e-9)
@@ -110,14 +101,6 @@ def test_queries_measured_from_another_point_are_a_bias_of_w_q():
     biased.w_q.bias.data = -AVERAGE @ biased.w_q.weight.data
     moved, biased = moved.weights(Tensor(QUERIES - AVERAGE)), biased.weights(queries)
     np.testing.assert_allclose(moved.data, biased.data, rtol=1e-9)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_with_one_feature_only_two_keys_can_win(seed):
-    rng = np.random.default_rng(seed)
-    q, k = rng.standard_normal((500, 1)), rng.standard_normal((5, 1))
-    winners = set(attention_weights(Tensor(q), Tensor(k)).argmax(-1).tolist())
-    assert winners == {int(k.argmax()), int(k.argmin())}
 
 
 def test_only_a_corner_of_the_hull_can_win():

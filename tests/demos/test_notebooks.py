@@ -13,7 +13,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import demos
 from demos import files, options
 from demos.site._notebooks import PRELUDE, of_chapter, of_demo
 from tests.demos.running import ENVIRONMENT, ROOT
@@ -124,7 +123,6 @@ CELL = {"get_ipython": lambda: None}  # (VS Code gives cells the `__file__` of a
 def test_a_demo_in_a_notebook_takes_its_defaults(names, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", KERNEL)
-    monkeypatch.setattr(demos, "running", None)
     ask = "options('two_moons', 'A claim.', steps=600, quick=20)"
     chosen = eval(ask, names | {"options": options})
     assert chosen.out == Path("out/two_moons") and chosen.file == SCRIPT["__file__"]

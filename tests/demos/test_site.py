@@ -257,7 +257,8 @@ def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path,
     body = ['<a href="b.html">', '<a href="#x">', '<i id="y"></i><i id="y"></i>', '<a href="#y">']
     page = Page("a.html", "a", body, "a")
     (tmp_path / "a.html").write_text(page.document(""))
-    for name in ("index.html", "site.css", "site.js", *(file for _, file in _templates.HEADER)):
+    shared = ("index.html", "site.css", "site.js", "exhibit.js")
+    for name in (*shared, *(file for _, file in _templates.HEADER)):
         (tmp_path / name).touch()
     wrong = _checking.wrong_links(tmp_path, [page])
     assert sorted(wrong) == ["a.html: #x", "a.html: #y twice", "a.html: b.html"]

@@ -7,7 +7,6 @@ import pytest
 
 from attention import attention_weights
 from attention.mapping import to_ours, to_theirs
-from demos.texts import _claimed
 from demos.texts.sources import agreeing, as_torch_prints
 from demos.texts.sources import your_journey as source
 from demos.texts.sources.your_journey import (
@@ -133,15 +132,6 @@ def test_the_two_versions_differ_and_become_equal_in_each_other_s_storage():
         np.testing.assert_array_equal(again(x).data, head(x).data)
 
 
-# ------------------------------------------------------------------ value: loops and a product
-
-
-def test_all_ways_that_are_timed_compute_the_scores():
-    x = Tensor(np.random.default_rng(0).random((5, 3)))
-    for name, way in _claimed.WAYS.items():
-        np.testing.assert_allclose(way(x), x.data @ x.data.T, rtol=1e-14, err_msg=name)
-
-
 # ------------------------------------------------------------------ value: the scale
 
 
@@ -150,16 +140,6 @@ def test_only_the_root_of_two_gives_the_printed_weights():
     for scale, right in ((1 / np.sqrt(2), 6), (1 / np.sqrt(3), 0), (1 / 2, 0), (1.0, 0)):
         found = as_torch_prints(head.weights(x, scale=scale).data[1])
         assert agreeing(PRINTED["weights of q₂"], found) == right
-
-
-# ------------------------------------------------------------------ derivative
-
-
-def test_the_drawing_of_v2_with_biases_marks_that_of_keys_alone():
-    drawing = _claimed.biased_graph()
-    assert [drawing.vertices[n].title for n in drawing.noise] == ["b_k"]
-    lines = str(drawing).splitlines()
-    assert [line.split()[0] for line in lines if line.endswith("grad ≈ 0")] == ["b_k"]
 
 
 # ------------------------------------------------------------------ refusal

@@ -17,6 +17,7 @@ prints, formatted as its library formats it. So each of the modules here holds
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -37,6 +38,9 @@ class Slip(NamedTuple):
     says: str  # what the text says or does, or leaves out
     so: str  # what is so
     weighty: bool = False  # whether its page shows it unfolded
+
+
+wrong, unclear, left_open = (partial(Slip, kind) for kind in KINDS)
 
 
 def kinds(text: ModuleType) -> list[int]:

@@ -1,31 +1,23 @@
 """Demos · Source text "I love Transformers": its 121 printed numbers, and ours.
 
-The text takes three words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's
-legacy generator with seed 0, and prints the result of each step. `layer` and `steps` compute the
-same with this project's `MultiHeadAttention`.
-
-One of the text's two heads has gradients that finite differences in 16 digits cannot resolve.
-`slope_in_decimals` takes the differences in 100 digits, and has no line in common with the engine.
+The text draws everything from NumPy's legacy generator with seed 0, and prints the result of each
+step. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
-from itertools import product
-from math import prod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from attention import MultiHeadAttention, attention, merge_heads, split_heads
+from attention import MultiHeadAttention, merge_heads, split_heads
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints, of_weights
+from demos.texts.sources import as_numpy_prints, left_open, of_weights, unclear, wrong
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
 WORDS = ("I", "love", "Transformers")
-SEVEN = ("I", "try", "to", "understand", "the", "Transformer", "architecture")  # not computed there
 
 as_text = as_numpy_prints
 
@@ -80,60 +72,50 @@ STATED_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
 LOST = ""
 
 SLIPS = (
-    Slip(
-        "unclear",
+    unclear(
         "The text states the shapes of its drawing, with the heads last.",
         "Its code stores the heads first, and the text does not say that the two differ.",
     ),
-    Slip(
-        "wrong",
+    wrong(
         "Concatenation is said to run along the axis of heads, axis 1.",
         "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
         weighty=True,
     ),
-    Slip(
-        "unclear",
+    unclear(
         "One array is named scaled_attention_scores, another weighted_scores.",
         "The first holds the weights, and the second averages of values; a score is never printed.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The text says that the heads split a word's vector.",
         "Its code is right: each head projects all d_model features.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the"
         " choice.",
         "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two "
         "printed weights exceed, and the variance would stay.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "Xavier's weights are said to preserve the variance, without a condition.",
         "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their"
         " mean square, 26, and not their variance, 5.75.",
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The scale is said to give numerical stability.",
         "Here subtracting the maximum gives it.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The scale is said to adjust the words to their context.",
         "It does not: it is the same factor for every score.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "Each row of a head is said to be a word in its context.",
         "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its "
         "three printed rows are the same.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The first word is said to attend to every other word.",
         "It attends to itself too, and in head 2 to nothing else.",
     ),
@@ -207,12 +189,6 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
     }
 
 
-def scores(x: Tensor, attend: MultiHeadAttention) -> Array:
-    """The scaled scores of every head, which the text does not print.   → (H, T, S)"""
-    q, k = (split_heads(w(x), attend.num_heads).data for w in (attend.w_q, attend.w_k))
-    return np.asarray(q @ k.mT / np.sqrt(q.shape[-1]))
-
-
 def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
     """One head as a layer of its own, with its rows of W_O: the layer is the sum of these."""
     alone = MultiHeadAttention(4, 1, d_k=2, d_v=2, rng=np.random.default_rng(0))
@@ -241,83 +217,8 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
     return np.array(found).T
 
 
-def reached(x: Tensor, attend: MultiHeadAttention) -> Array:
-    """‖∂L/∂q‖ of every query, L = Σ output: how much gradient passes its softmax.   → (H, T)"""
-    projected = (w(x).data for w in (attend.w_q, attend.w_k, attend.w_v))
-    q, k, v = (split_heads(Tensor(each), attend.num_heads) for each in projected)
-    queries = Tensor(q.data, requires_grad=True)
-    joined = merge_heads(attention(queries, k, v))  # (T, H · d_v)
-    (g,) = gradients(attend.w_o(joined).sum(), [queries])
-    return np.asarray(np.linalg.norm(g, axis=-1))
-
-
 def dead(prepare: Callable[[Array], Array]) -> float:
     """The share of dead heads, W_Q / W_V below 1e-3, with the seeds 1 to 200, two heads each."""
     others = ((seed, prepare(layer(seed=seed)[0].data)) for seed in range(1, 201))
     left = [measure(values, seed=seed)[1] for seed, values in others]
     return float(np.mean(np.array(left) < 1e-3))
-
-
-def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> float:
-    """Return the slope of one head's Σ output along the directions, by differences in decimals.
-
-    points      X, W_Q, W_K, W_V and W_O of one head
-    directions  none for the value, one for a slope, two for a slope of that slope; each has an
-                array for every point
-
-    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, which 100 digits resolve. No rule of
-    the engine is used, and no float but the points, each of which is a decimal number.
-    """
-    with localcontext(prec=100):
-        step, total = Decimal(10) ** -25, Decimal(0)
-        exactly = [_decimals(point) for point in points]
-        along = [[step * _decimals(u) for u in direction] for direction in directions]
-        for signs in product((1, -1), repeat=len(along)):  # ahead and behind along each
-            moved = [
-                point + sum(sign * us[i] for sign, us in zip(signs, along, strict=True))
-                for i, point in enumerate(exactly)
-            ]
-            total += prod(signs) * _sum_of_head(*moved)
-        return float(total / (2 * step) ** len(along))
-
-
-def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
-    """∂(Σ output)/∂(point i), element by element."""
-    found = np.zeros(points[i].shape)
-    for at in np.ndindex(found.shape):
-        direction = [np.zeros_like(point) for point in points]
-        direction[i][at] = 1.0
-        found[at] = slope_in_decimals(points, direction)
-    return found
-
-
-def off_at_order_2(
-    recorded: Sequence[Tensor], points: Sequence[Tensor], rng: np.random.Generator
-) -> Array:
-    """Return the relative error of ∂⟨gᵢ, u⟩/∂(point j) along v, against decimals.   → (5, 5)
-
-    recorded    the gradients g of one head's Σ output, recorded
-    rng         draws the directions u and v
-    """
-    arrays, off = [point.data for point in points], np.zeros((len(points), len(points)))
-    u, v = ([np.asarray(rng.standard_normal(a.shape)) for a in arrays] for _ in range(2))
-    for i, g in enumerate(recorded):
-        for j, row in enumerate(gradients((g * u[i]).sum(), points, retain_graph=True)):
-            pair = [[(n == m) * d for n, d in enumerate(ds)] for m, ds in ((i, u), (j, v))]
-            true, claimed = slope_in_decimals(arrays, *pair), (row * v[j]).sum()
-            off[i, j] = abs(claimed - true) / max(np.linalg.norm(row), 1e-35)
-    return off
-
-
-def _sum_of_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> Decimal:
-    """Σ softmax(X W_Q (X W_K)ᵀ / √d_k) X W_V W_O, with arrays of decimals."""
-    scores = (x @ w_q) @ (x @ w_k).T / Decimal(w_q.shape[1]).sqrt()  # (T, S)
-    e = np.vectorize(Decimal.exp, otypes=[object])(scores)
-    total: Decimal = (e / e.sum(axis=-1, keepdims=True) @ (x @ w_v) @ w_o).sum()
-    return total
-
-
-def _decimals(array: Array) -> Array:
-    """The same numbers, exactly, as an array of decimals."""
-    exact: Array = np.vectorize(lambda number: Decimal(float(number)), otypes=[object])(array)
-    return exact

@@ -1,9 +1,8 @@
 """Demos · Source text "I love you": its 552 printed numbers, of which 82 come back.
 
-The text takes three words and the paper's sizes, d_model = 512 and heads of 64 features. It draws
-integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3 and 5
-everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key is
-3 sⱼ. So the scores depend on the rows by three sums alone:
+The text draws integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3
+and 5 everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key
+is 3 sⱼ. So the scores depend on the rows by three sums alone:
 
     score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints, parsed
+from demos.texts.sources import as_numpy_prints, left_open, parsed, unclear, wrong
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -62,58 +61,49 @@ LOST = (
 )
 
 SLIPS = (
-    Slip(
-        "wrong",
+    wrong(
         "The softmax has no axis.",
         "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
         "the weights compute them anew, by row, and hide this.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         'The context vector printed for "I" is 64 zeros.',
         "By rows it is 13085 in every slot.",
         weighty=True,
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The weights look like a random draw in the code, and the text does not say that they "
         "are none.",
         "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
         "are equal, and the scores have rank 1.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text does not notice that attention then depends on a word by the sum of its row "
         "alone.",
         "Every word looks at the largest sum, in whatever order the 512 features are.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The scores are scaled by 1/8 and are still 1.5e8.",
         "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are "
         "2539 and 7616.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "d_model is called the positional embedding space.",
         "It is the width of token and position together. In this text no position is added: "
         "exchange two words, and their outputs are exchanged.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Step 7 repeats steps 1 to 6 for the other words, in a heading alone.",
         "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: "
         "one product is left.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Each input is said to have 3 weight matrices.",
         "Step 3 assumes one of each for all inputs, and so does the code.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The title promises multi-head attention, and the model is said to have eight heads.",
         "One is computed.",
     ),
@@ -161,13 +151,12 @@ def layer(
     """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws.
 
     The text has no W_O. Ours, where weights are constant, makes each output the mean of the joined
-    features: of 512, if a value is as wide as a key.
+    features.
     """
     rng = np.random.default_rng(seed)
     attend = MultiHeadAttention(D_MODEL, NUM_HEADS, d_v=d_v, scale=scale, rng=rng)
     if constant:
-        w_o = 1 / (NUM_HEADS * d_v)
-        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", w_o)):
+        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", 1 / D_MODEL)):
             projection = getattr(attend, name)
             projection.weight.data = np.full(projection.weight.shape, value)
     return attend
@@ -188,13 +177,6 @@ def apart(attend: MultiHeadAttention, x: Tensor) -> float:
     """Return the largest difference from the first head's output, over the largest number."""
     found = head_outputs(attend, x).data
     return float(np.abs(found - found[0]).max() / np.abs(found).max())
-
-
-def directions(attend: MultiHeadAttention) -> int:
-    """Return the number of directions in which head 1 moves a word: the rank of its W_V W_O."""
-    d_v = attend.w_o.weight.shape[0] // NUM_HEADS
-    moves = attend.w_v.weight.data[:, :d_v] @ attend.w_o.weight.data[:d_v]  # (d_model, d_model)
-    return int(np.linalg.matrix_rank(moves))
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
@@ -249,12 +231,6 @@ def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
     """Shuffle the features within each row, and return the largest change of an output."""
     moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
     return float(np.abs(attend(moved).data - attend(x).data).max())
-
-
-def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
-    """Return the largest difference of "you love I" from "I love you", and from its reverse."""
-    there, here = attend(x[::-1]).data, attend(x).data
-    return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
 
 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:

@@ -1,12 +1,8 @@
 """Demos · Source text "mammal and reptile": its 167 printed numbers, and ours.
 
-Five animals have three features each (the keys) and four attributes (the values). Two queries look
-them up; then the animals look at each other, first as they are and then through W_Q, W_K and W_V of
-shape (3, 2), drawn uniformly from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds
-what the text prints, except for shapes.
-
-After `ours` come the steps that the text leaves undone: `layer` continues its draws to several
-heads and W_O, and `questions`, `Lookup` and `Retriever` are the task of the training.
+W_Q, W_K and W_V of shape (3, 2) are drawn uniformly from 0 to 1 by NumPy's legacy generator with
+seed 775. `PRINTED` holds what the text prints, except for shapes. `layer` continues these draws to
+several heads and W_O; `questions`, `Lookup` and `Retriever` are the task of the training.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
-from demos.texts.sources import Slip, as_numpy_prints
+from demos.texts.sources import as_numpy_prints, left_open, unclear, wrong
 from minigrad import Tensor, jacobian
 from minigrad.nn import Linear, Module
 
@@ -90,39 +86,33 @@ PRINTED = {
 LOST = ""
 
 SLIPS = (
-    Slip(
-        "unclear",
+    unclear(
         "The embeddings are said to have changed little, without a number.",
         "The lizard's moves by 39 % of its length, the whale's by 17 %.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The weights are said to measure similarity.",
         "Of two keys in one direction the longer gets more. Of the mammals the query looks "
         "least at the whale, which is most like it, and lizard and whale look more at others "
         "than at themselves.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text scales by 1/√3 and stops there.",
         "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text calls random projections a bad idea, and leaves open why.",
         "Every training begins with some. Here all weights and features are positive, and then "
-        "one key, mostly the longest, wins every row.",
+        "one key, the longest, wins every row.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The embedding of a query is said to be updated.",
         "3 features go in and 4 attributes come out.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Self-attention is said to need several heads to be useful.",
         "What it needs, and what the text means by this, are projections; its one head has them.",
     ),
@@ -197,17 +187,6 @@ def layer(num_heads: int = 3) -> MultiHeadAttention:
     return attend
 
 
-def one_winner(w_q: np.ndarray, w_k: np.ndarray, origin: float | np.ndarray = 0.0) -> float:
-    """Return the share of N draws, (N, 3, d_k), in which all animals look most at one animal.
-
-    Their queries are measured from `origin`. From the average animal the share is 0: the queries
-    sum to 0 there, so each key's scores sum to 0 too, and no key can be ahead in every row.
-    """
-    q, k = Tensor((ANIMALS - origin) @ w_q), Tensor(ANIMALS @ w_k)
-    winners = attention_weights(q, k).argmax(-1)  # (N, 5)
-    return float((winners == winners[:, :1]).all(axis=1).mean())
-
-
 def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
     """Return noisy features, `each` times for an animal, and which it is: (N, 3) and (N,)."""
     which = np.repeat(np.arange(len(NAMES)), each)
@@ -217,17 +196,16 @@ def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.nda
 class Lookup(Module):
     """The text's head with its own attributes as values: features (N, 3) → attributes (N, 4).
 
-    W_Q and W_K are learned, from the values that the text draws, their first d_k columns. W_Q has
-    a bias, 0 at first. W_K has none: it would add one number to all scores of a query, and softmax
-    gives the same weights then.
+    W_Q and W_K are learned, from the values that the text draws. W_Q has a bias, 0 at first. W_K
+    has none: it would add one number to all scores of a query, and softmax would not see it.
     """
 
-    def __init__(self, d_k: int = 2) -> None:
+    def __init__(self) -> None:
         rng = np.random.default_rng(0)
-        self.w_q = Linear(3, d_k, rng=rng)
-        self.w_k = Linear(3, d_k, bias=False, rng=rng)
-        self.w_q.weight.data = layer(1).w_q.weight.data[:, :d_k]
-        self.w_k.weight.data = layer(1).w_k.weight.data[:, :d_k]
+        self.w_q = Linear(3, 2, rng=rng)
+        self.w_k = Linear(3, 2, bias=False, rng=rng)
+        self.w_q.weight.data = layer(1).w_q.weight.data
+        self.w_k.weight.data = layer(1).w_k.weight.data
 
     def weights(self, features: Tensor) -> Tensor:
         """Return each question's weights on the animals.   (N, 3) → (N, 5)"""
@@ -276,9 +254,6 @@ def corners(keys: np.ndarray) -> list[int]:
     angle = np.linspace(0, 2 * np.pi, 3600, endpoint=False)
     ask = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # queries in every direction
     return list(dict.fromkeys(np.argmax(ask @ keys.T, axis=1).tolist()))
-
-
-SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}  # None: by the query
 
 
 def at_scale(query: np.ndarray, scale: float | None = None) -> tuple[float, float]:

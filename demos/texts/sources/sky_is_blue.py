@@ -1,24 +1,20 @@
 """Demos · Source text "The sky is blue and world is round": its 10 printed numbers, and ours.
 
-The text turns a sentence of eight words into vectors of 32 features, draws the three projections
-from N(0, 1) in PyTorch, scales the scores, and prints their variance before and after. Nothing is
-seeded, so `draw` repeats the recipe and not the numbers, for any number of draws, and `measure`
-looks at the softmax of them. `expected_variance` is the mean of the printed variance.
+Nothing is seeded in the text, so `draw` repeats its recipe and not its numbers, `measure` looks at
+the softmax of many draws, and `expected_variance` is the mean of the printed variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
-from attention.maps import entropy
-from demos.texts.sources import Slip
-from minigrad import GradientError, Tensor, gradcheck, gradients, no_grad, softmax, where
-from minigrad.checks.checking import Comparison
+from demos.texts.sources import left_open, unclear, wrong
+from minigrad import Tensor, gradients, no_grad, softmax, where
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
@@ -29,103 +25,78 @@ VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
 PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
-# Printed too, but not counted: shapes say what was multiplied with what, and not what came out.
-SHAPES = {"Q, K, V": (8, 32), "results": (8, 32), "output": (1, 8, 32), "weights": (1, 4, 8, 8)}
-
 LOST = (
     "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
     'ids come back with "blue" for "round"'
 )
 
 SLIPS = (
-    Slip(
-        "wrong",
-        "The printed token ids are not those of the sentence.",
-        'They belong to "… world is blue".',
+    wrong(
+        "The printed token ids are not those of the sentence.", 'They belong to "… world is blue".'
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text does not say that words are numbered with their repetitions.",
         "So some ids are never used, which does no harm.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text does not say that its second replace changes nothing.",
         "It looks for all nine characters in a row, and the loop before it has done the work.",
     ),
-    Slip(
-        "wrong", "Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."
-    ),
-    Slip(
-        "unclear",
-        "The ratio 32 is shown as an effect.",
-        "Var(x/√32) = Var(x)/32 holds for any numbers.",
-    ),
-    Slip(
-        "wrong",
+    wrong("Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."),
+    unclear("The ratio 32 is shown as an effect.", "Var(x/√32) = Var(x)/32 holds for any numbers."),
+    wrong(
         "The text says that keys and values grow because nothing is scaled.",
         "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The scale is said to give more stable gradients.",
         "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         "Softmax runs over the queries (dim=0) in the worked example.",
         "It has to run over the keys, as it does in the class.",
         weighty=True,
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The text says that values may have any width, and that the shape of (8, 8) weights and"
         " the shape of (8, 32) values are the same.",
         "They are not, and need not be.",
     ),
-    Slip(
-        "wrong",
+    wrong(
         "The text says that heads speed the work up like a team.",
         "They do as many multiplications as one head.",
     ),
-    Slip("wrong", "`nn` and `F` are used and never imported.", "So the code does not run."),
-    Slip("wrong", "A comment lacks its #.", "That is a SyntaxError."),
-    Slip(
-        "left open",
+    wrong("`nn` and `F` are used and never imported.", "So the code does not run."),
+    wrong("A comment lacks its #.", "That is a SyntaxError."),
+    left_open(
         "The text passes no mask.",
         "With one, a query that may look nowhere gets NaN, and so does the gradient.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The shape of a mask is not said.",
         "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
     ),
-    Slip(
-        "wrong",
+    wrong(
         "`SelfAttention.scale` is a tensor and no buffer.",
         "So it stays behind when the class is moved to another device, and the division there "
         "fails.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The formulas write q = W x, the code X W.",
         "W is square, so both orders run, and W means its transpose in one of them.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "Softmax is said to be applied to the entire matrix and to give one probability "
         "distribution.",
         "The code gives eight, one for each column.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The word query stands for a matrix of weights, W_q, and for its result, Q.",
         "Key and value have two meanings too.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "`itos` holds the ids of the words, and `vocab_size` is explained as the number of "
         "unique words.",
         "`itos` would be read as id → string, and `vocab_size` is 100.",
@@ -133,13 +104,13 @@ SLIPS = (
 )
 
 COMPLETED = (
-    "The blank that the text opens with, asked of counts, and in another demo of a GPT.",
+    "The blank that the text opens with, asked of counts and of a GPT (on the page of charlm).",
     "The text's SelfAttention, run, and with a mask.",
     "The text's MultiHeadAttention, head by head, with the mask that the text never passes to it.",
     "A causal mask, and the gradient that proves it.",
     "A query that may look nowhere.",
     "A task that shows the limited capacity of one head: it fails at any width, and two learn it.",
-    "The way back, checked to order 2, and how much of it each word gets.",
+    "The way back, checked to order 2, and how many queries get next to none of it.",
 )
 
 
@@ -180,34 +151,26 @@ INITIAL: dict[str, Draw] = {
 
 
 def draw(
-    ids: np.ndarray,
-    initial: str = "N(0, 1)",
-    *,
-    draws: int | None = None,
-    d_model: int = D_MODEL,
-    rng: np.random.Generator,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return X (…, T, d_model) and W_Q, W_K, W_V (…, d_model, d_model), in the text's order.
+    ids: np.ndarray, initial: str, draws: int, d_model: int, rng: np.random.Generator
+) -> list[Tensor]:
+    """Return X (n, T, d_model) and W_Q, W_K, W_V (n, d_model, d_model), in the text's order.
 
-    With `draws`, that many independent examples, on an axis of their own. One embedding holds the
-    words of all, one example's after the other's; rows that no word has are not drawn.
+    One embedding holds the words of all n draws, one example's after the other's.
     """
-    n, V = 1 if draws is None else draws, int(ids.max()) + 1
-    begin = V * np.arange(n)[:, None]  # (n, 1): where the rows of each example begin
-    rows = Embedding(n * V, d_model, rng=rng)(begin + ids).data  # (n, T, d_model)
-    weights = [INITIAL[initial]((n, d_model, d_model), rng) for _ in range(3)]
-    x, w_q, w_k, w_v = (
-        Tensor(a[0] if draws is None else a, requires_grad=True, name=name)
-        for a, name in zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
-    )
-    return x, w_q, w_k, w_v
+    V = int(ids.max()) + 1
+    begin = V * np.arange(draws)[:, None]  # (n, 1): where the rows of each example begin
+    rows = Embedding(draws * V, d_model, rng=rng)(begin + ids).data  # (n, T, d_model)
+    weights = [INITIAL[initial]((draws, d_model, d_model), rng) for _ in range(3)]
+    named = zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
+    return [Tensor(array, requires_grad=True, name=name) for array, name in named]
 
 
 def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
     """Return X, W_Q, W_K, W_V of one draw, and a g that makes one number: L = ⟨g, output⟩."""
     rng = np.random.default_rng(seed)
     g = Tensor(rng.standard_normal((len(ids), D_MODEL)), name="g")
-    return *draw(ids, initial, rng=rng), g
+    drawn = draw(ids, initial, 1, D_MODEL, rng)
+    return *(Tensor(a.data[0], requires_grad=True, name=a.name) for a in drawn), g
 
 
 @dataclass(frozen=True)
@@ -229,16 +192,6 @@ class Measured:
     def largest(self) -> float:
         """Return the largest weight of a query, on average."""
         return float(self.weights.max(axis=-1).mean())
-
-    @property
-    def entropy(self) -> float:
-        """Return -Σ p log p of a query's weights as a share of log n, on average."""
-        return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
-
-    def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
-        """Return the share of queries that put `share` or more on one word, wherever it occurs."""
-        of_word = ids[:, None] == np.unique(ids)  # (S, V)
-        return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
 
     def dead(self, below: float = 1e-3) -> float:
         """Return the share of queries that get next to no gradient, as chapter 16 counts them."""
@@ -265,7 +218,7 @@ def measure(
     """
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((draws, len(ids), d_model))
-    x, w_q, w_k, w_v = draw(ids, initial, draws=draws, d_model=d_model, rng=rng)
+    x, w_q, w_k, w_v = draw(ids, initial, draws, d_model, rng)
     with no_grad():
         projected = [(x @ w).data for w in (w_q, w_k, w_v)]  # (n, T, d_model)
     q, k, v = (
@@ -337,16 +290,6 @@ def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
     )
 
 
-def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[str, Any]:
-    """Return the shapes that the text prints, from our layers; its first ones have no batch."""
-    return {
-        "Q, K, V": single.w_q(x[0]).shape,
-        "results": single(x[0]).shape,
-        "output": multi(x).shape,
-        "weights": multi.weights(x).shape,
-    }
-
-
 def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
     """Return weights masked as in the text's second class, softmax over keys or queries."""
     scores = layer.w_q(x) @ layer.w_k(x).mT / np.sqrt(D_MODEL)
@@ -366,38 +309,3 @@ def complaint(source: str) -> str:
     except (NameError, SyntaxError) as error:
         return f"{type(error).__name__}: {error.args[0]}"
     return "nothing"
-
-
-def word_by_word(
-    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, g: Tensor
-) -> Iterator[tuple[float, float, float, Comparison | None]]:
-    """Yield each word's ‖∂L/∂q‖, its largest weight, the relative error of the replay against
-    `from_pairs`, and the verdict of finite differences (None if they find only rounding).
-    """
-    q, k, v = (Tensor((x @ w).data, requires_grad=True) for w in (w_q, w_k, w_v))
-    p = attention_weights(q, k)
-    (replayed,) = gradients(p @ v, [q], g.data)
-    exact = from_pairs(p.data, k.data, g.data @ v.data.T, q.shape[-1] ** -0.5)
-    norms = np.linalg.norm(exact, axis=-1)
-    errors = np.linalg.norm(replayed - exact, axis=-1) / norms
-    for t in range(len(norms)):
-        of_word = lambda a, t=t: (attention(a, k, v) * g[t]).sum()
-        try:
-            (seen, *_) = gradcheck(of_word, q.data[t : t + 1], order=1).comparisons
-        except GradientError:
-            seen = None
-        yield norms[t], p.data[t].max(), errors[t], seen
-
-
-def from_pairs(p: np.ndarray, k: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
-    """Return ∂L/∂q without a cancelled digit, for g = ∂L/∂(weights p).   (…, T, S) → (…, T, d_k)
-
-    softmax's rule subtracts an average, (J g)ᵢ = pᵢ (gᵢ - ⟨p, g⟩), and loses its digits where one
-    weight is nearly 1. As Σ p = 1, the same is a sum over pairs, in which small weights stay small:
-
-        (J g)ᵢ = Σⱼ pᵢ pⱼ (gᵢ - gⱼ)        ∂L/∂q = scale · ½ Σᵢⱼ pᵢ pⱼ (gᵢ - gⱼ) (kᵢ - kⱼ)
-    """
-    apart = g[..., :, None] - g[..., None, :]  # (…, T, S, S)
-    pairs = p[..., :, None] * p[..., None, :] * apart
-    keys = k[..., :, None, :] - k[..., None, :, :]  # (…, S, S, d_k)
-    return 0.5 * scale * np.einsum("...tij,...ijd->...td", pairs, keys)

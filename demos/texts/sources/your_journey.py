@@ -1,9 +1,7 @@
 """Demos · Source text "Your journey starts with one step": its 310 printed numbers, and ours.
 
-The text is a notebook, "Why we need Attention mechanism". It takes six words of three numbers each,
-lets every word attend to every other without weights and without a scale, then draws W_q, W_k and
-W_v, twice: with `torch.rand` from seed 123 (V1), and as `nn.Linear` from seed 789 (V2). PyTorch
-prints 307 of its numbers with four decimals, and three sums in full.
+The text draws W_q, W_k and W_v twice: with `torch.rand` from seed 123 (V1), and as `nn.Linear` from
+seed 789 (V2). PyTorch prints 307 of its numbers with four decimals, and three sums in full.
 
 PyTorch draws on the CPU with the Mersenne Twister MT19937, which is NumPy's legacy generator too,
 seeded alike. Of each 32-bit word it keeps the lowest 24 bits, as many as a float32 holds, and
@@ -18,7 +16,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.mapping import Piece
-from demos.texts.sources import Slip, as_torch_prints
+from demos.texts.sources import as_torch_prints, left_open, unclear, wrong
 from minigrad import Tensor, exp, softmax
 from minigrad.nn import Module
 
@@ -234,60 +232,50 @@ def ours() -> dict[str, np.ndarray]:
 LOST = ""
 
 SLIPS = (
-    Slip(
-        "unclear",
+    unclear(
         'The text says that it compares x₂ with "every other input token".',
         "The code compares x₂ with itself too, and that weight is the largest, .2379.",
     ),
-    Slip(
-        "wrong",
+    wrong(
         'Under "Key matrix weights" the text prints W_query once more.',
         "W_key comes three cells later.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text first divides scores by their sum, and does not show what fails.",
         "V2's scores give negative weights, and any scale cancels.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text says that its softmax may overflow, and not where.",
         "It does so from 710 in float64, from 89 in float32, which its own inputs reach when "
         "they are 8 times as long.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "V2 is said to improve V1.",
         "The two differ by seed, by storage (nn.Linear keeps the transpose) and by distribution"
         " at once, and are never made equal.",
     ),
-    Slip(
-        "unclear",
+    unclear(
         "The text calls nn.Linear's initial weights optimized, and does not measure it.",
         "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each "
         "layer. Neither V1 nor V2 does more than average.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "Softmax is said to have more favourable gradients than division by the sum, and they "
         "are not shown.",
         "It is so: its slope is at most ½, the slope of the division has no bound, and the text's "
         "two heads learn more with softmax. But softmax's slope vanishes when scores are large.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "`.T` and `dim=0` work for one sentence and for one vector, and the text uses no batch.",
         "With a batch of sentences they fail, or softmax runs over the wrong axis.",
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text gives small gradients as the reason for the scale, and means large widths.",
         "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
         weighty=True,
     ),
-    Slip(
-        "left open",
+    left_open(
         "The text's example for the scale is a width above a thousand.",
         "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and"
         " 1/√d_k is not enough. V2's recipe works without, as long as inputs are three numbers "

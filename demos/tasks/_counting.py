@@ -1,6 +1,6 @@
 """Demos · Counting: what followed the last n characters of a text, or its last n words.
 
-`charlm` sets such counts beside a model, and `sky_is_blue` asks them for the blank of its text.
+`charlm` sets such counts beside a model, also for the blank of a source text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-# Source text 002 opens with "The sky is ___ and world is round". Both demos ask what comes next.
+# A source text (`sky_is_blue`) opens with "The sky is ___ and world is round".
 BEGINNING = "The sky is "
 UNFITTING = ("hesitating", "destroyed", "skipping")  # says the text
 FILLERS = ("blue", "round", *UNFITTING, "used")  # the last comes after "is" in the documentation
