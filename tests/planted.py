@@ -220,6 +220,13 @@ PLANTED = [
         [A],
     ),
     (
+        AXIS,
+        "along no axis, and the VJP along axis 1",
+        0,
+        rule(np.exp, lambda g, y, x: (g * y).sum(1, keepdims=True) + 0 * x),
+        [A],
+    ),
+    (
         TURNED,
         "right if input 1 is transposed",
         0,

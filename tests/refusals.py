@@ -213,6 +213,7 @@ Embedding(11, 7, rng=rng)([[1.0]]) → TypeError: embedding
 Dropout(np.nan, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got nan$
 linear.astype(int) → ValueError: ^a model's parameters have a floating dtype: got
 Linear(5, 7) → TypeError: rng
+xavier_uniform((5,), rng=rng) → ValueError: ^fan-in and fan-out are the last two axes of a weight
 
 # 8 Optimizers
 Adam(Linear(2, 3, rng=rng)) → TypeError: an optimizer takes model.parameters\(\): got a Linear$

@@ -217,7 +217,8 @@ def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
         for ending in ("svg", "json", "dot", "html"):
             drawing.save(tmp_path / f"x.{ending}")
     refuse = lambda name: pytest.fail(name)
-    json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
+    saved = json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
+    assert saved["boxes"][0]["title"] == "x"
     root = ElementTree.parse(tmp_path / "x.svg")
     json.loads(root.find("{http://www.w3.org/2000/svg}metadata").text, parse_constant=refuse)
     assert "nan" not in root.getroot().get("aria-label")

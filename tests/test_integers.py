@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradients, linear
+from minigrad import Tensor, gradients, layer_norm, linear, rms_norm, unfused
 from tests import oracles
 from tests.coverage_table import CASES
 
@@ -81,3 +81,10 @@ def test_linear_has_the_dtype_and_the_numbers_of_its_composition():
         y, composed = linear(x, w, b), x @ w + b
         assert y.dtype == composed.dtype, dtypes
         np.testing.assert_array_equal(y.data, composed.data)
+
+
+def test_the_definition_of_a_norm_too_takes_integers_as_numbers():
+    x = np.array([[-128, 100, 127, 1]], np.int8)  # whose squares are beyond an int8
+    for norm in (lambda x: layer_norm(x, 1.0, 0.0), lambda x: rms_norm(x, 1.0)):
+        with unfused():
+            np.testing.assert_allclose(norm(Tensor(x)).data, norm(x.astype(float)), rtol=1e-12)

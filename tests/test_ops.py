@@ -2,8 +2,8 @@
 
 The fixed cases stand in `cases.py`, and `test_coverage_table.py` runs them. Here hypothesis lays
 their inputs into memory that is stepped through in any order, also backwards, and draws subscripts
-for `einsum`. What only single operations promise (ties, infinities, refusals) stands in the
-subchapters' own tests.
+for `einsum`. What only single operations promise (ties, infinities, refusals) stands in the tests
+of their chapters and in `test_single_operations.py`.
 """
 
 import inspect
