@@ -325,6 +325,7 @@ def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, t
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
     page = visit(pages["gpt12"][0])
     assert page.locator("#graph .box").count() <= 15
+    assert page.locator(".tick").count() <= 40  # (of 835 recorded steps)
     closed = page.inner_html("#graph")
     page.locator("[data-id='g/blocks.0']").click()
     page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()

@@ -101,7 +101,8 @@ page.ask(
 # %% Both passes, step by step
 # Press ▶ for the first operation. Each step shows its line, its formula and its numbers.
 
-page.embed(steps.save(chosen.out / "steps.html", title="One query, two keys, both passes"))
+title = "One query, two keys, both passes"
+page.embed(steps.save(chosen.out / "steps.html", title=title, at="p"))
 
 # %% The gradient, three ways
 # By the engine, as above; by hand, with chapter 11's five lines; and by moving each element of q, k
