@@ -48,13 +48,14 @@ def test_the_visible_top_level_holds_the_six_agreed_names():
 
 # Lines that may stand. Who raises a number writes down why.
 BUDGETS = {
-    "minigrad/": 9_500,
+    # 9,500 before the stepped page worked each step out: worked.py, and names a person would say.
+    "minigrad/": 9_850,
     "attention/": 5_000,
     "attention/laboratory/": 2_000,
     # 13,600 were asked. 4,400 of these are exercises, slips, stories and programs by hand, which
-    # are texts; and the site has 1,600 more than planned.
-    "demos/": 18_400,
-    "tests/": 22_100,
+    # are texts; the site has 1,600 more than planned, and 760 draw the chapters' pictures.
+    "demos/": 19_200,
+    "tests/": 22_700,  # 22,000 before the pictures moved
 }
 BOOK = 9_500  # the chapters
 WEB = 2_700  # .js, .css and .html
