@@ -49,7 +49,7 @@ def test_the_visible_top_level_holds_the_six_agreed_names():
 # Lines that may stand. Who raises a number writes down why.
 BUDGETS = {
     # 9,500 before the stepped page worked each step out: worked.py, and names a person would say.
-    "minigrad/": 9_850,
+    "minigrad/": 9_800,
     "attention/": 5_000,
     "attention/laboratory/": 2_000,
     # 13,600 were asked. 4,400 of these are exercises, slips, stories and programs by hand, which

@@ -1,32 +1,15 @@
 """Safety: what could make a record quietly wrong, and how to find the first NaN.
 
-What if a value changes between the forward and the backward pass? The VJPs of a record are right
-only for the values of the forward pass. The VJP of `w * x` holds the array of w. If a step of
-training overwrote that array, the VJP would multiply by values that the forward pass never saw. No
-NaN would appear, training would go on, and every gradient would be a little wrong.
-
-That cannot happen to a leaf or to a result, because their arrays never change (chapter 1.1): the
-step gives w another array, and the VJP keeps the old one.
+What if a value changes between the forward and the backward pass? The VJP of `w * x` holds the
+array of w, and is right only for the values of the forward pass. The arrays of leaves and results
+never change (chapter 1.1). What remains is memory that belongs to you: the array of a constant, as
+in `Tensor(a)` or `t * a`. You can still write to it, and NumPy gives no signal. The only way to
+notice is to compare values, which costs as much as the forward pass. So it is done only for
+operations that ran inside `detect_anomaly()`, when the backward pass comes to them. The same mode
+finds the first NaN: it names the operation that made it, and the line of your program.
 
     >>> import numpy as np
     >>> from minigrad import Tensor, detect_anomaly
-    >>> w = Tensor([2.0], requires_grad=True)
-    >>> loss = (w * w).sum()
-    >>> w.data = w.data - 1.0
-    >>> loss.backward()
-    >>> w.grad                                      # 2w, at the w of the forward pass
-    array([4.])
-
-One case needs a check. With `create_graph=True` rules are called again, on the *present* values of
-their inputs. If a leaf has been given another array since then, its time is later than the
-result's (chapter 2.1), and that pass is an error.
-
-What remains is memory that belongs to you: the array of a constant, as in `Tensor(a)` or `t * a`.
-You can still write to it, and NumPy gives no signal. The only way to notice is to compare values,
-which costs as much as the forward pass. So it is done only for operations that ran inside
-`detect_anomaly()`, when the backward pass comes to them. The same mode finds the first NaN: it
-names the operation that made it, and the line of your program.
-
     >>> x = Tensor([1.0, -1.0], requires_grad=True)
     >>> with detect_anomaly():
     ...     np.log(x)                                                # doctest: +ELLIPSIS
