@@ -92,7 +92,7 @@ def options(
     chosen.demo, chosen.shortened = name, bool(chosen.quick and quick)
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
-    chosen.file = file  # the page shows the changes at its end
+    chosen.file = file  # (its page shows the cells of this file)
     writable(chosen.out)
     from demos._list import refuse_others  # not above: the list of demos needs no NumPy
 
