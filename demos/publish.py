@@ -61,6 +61,8 @@ class Published:
         self.parts: list[Part] = []
         self.folding = False
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
+        if chosen.shortened:
+            print(QUICK)
         self.style, self.scripts = "", []  # of `program`
 
     def say(self, text: str) -> Part:
