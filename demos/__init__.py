@@ -86,13 +86,13 @@ def options(
     if not 0 <= chosen.seed < 2**32:
         stop(f"--seed must be 0 or larger, and below 2**32: got {chosen.seed}")
     asked = getattr(chosen, "steps", None)
-    chosen.steps = asked if asked is not None else quick if chosen.quick else steps
+    chosen.steps = asked if asked is not None else int(quick if chosen.quick and steps else steps)
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     chosen.demo, chosen.shortened = name, bool(chosen.quick and quick)
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
-    chosen.file = file  # the page shows the changes at its end
+    chosen.file = file  # (its page shows the cells of this file)
     writable(chosen.out)
     from demos._list import refuse_others  # not above: the list of demos needs no NumPy
 

@@ -73,7 +73,7 @@ def _body(folder: Path) -> list[str]:
 def _row(name: str, text: str, _: str) -> str:
     """Return a page's title, which leads to it, what is to be known of it, and its claim."""
     found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
-    title, claim = (re.sub("<[^>]*>", "", each[1]) if each else "" for each in found)
+    title, claim = (each[1] if each else "" for each in found)  # (HTML, as the page has it)
     quick = " (--quick)" * (escape(QUICK) in text)
     address = quote(os.fsencode(name)) + "/index.html"
     shown = f"<code>{escape(name)}</code>{quick}<br>{claim}"

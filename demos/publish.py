@@ -6,9 +6,10 @@
     page.ask("Which share would a guess answer?", "6 %.", guesses=("6 %", "50 %"))
     page.end()
 
-What is said is printed. `end` writes out/index.html, one file that looks like a page of the site:
-claim, finding, question, and the script's cells in their order: heading and comment, what the cell
-has said, its code. Text is Markdown. In a notebook each part shows itself, and there is no page.
+What is said is printed. `end` writes out/NAME/index.html, one file that looks like a page of the
+site: claim, finding, question, and the script's cells in their order: heading and comment, what the
+cell has said, its code. Text is Markdown. In a notebook each part shows itself, and there is no
+page.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class Published:
         self.parts: list[Part] = []
         self.folding = False
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
+        if chosen.shortened:
+            print(QUICK)
         self.style, self.scripts = "", []  # of `program`
 
     def say(self, text: str) -> Part:

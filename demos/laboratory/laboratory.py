@@ -133,7 +133,7 @@ page.finding(
 the_map.show(page)
 the_map.judge(page.marks)
 
-# %% 2 · Unequal: a tenth of the queries has half of it, or more
+# %% 2 · Unequal: some queries get far more, and some get none
 
 distributions.show(page)
 distributions.judge(page.marks)

@@ -187,8 +187,9 @@ page.say(
     f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}."
 )
 page.say(
-    "s = 1 is not the top of the hill. At d_k = 64 the median is "
-    f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale. What ½ gives is "
+    "s = 1 is not the top of the hill. At d_k = 64 the median of these queries is "
+    f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale (above it is "
+    f"{usual.median:.1f} times, of other queries). What ½ gives is "
     "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
     "gradient of so few numbers varies more in length from query to query. Flatness is therefore "
     "judged from d_k = 16 on.)"

@@ -1,7 +1,8 @@
 """Demos · Learn: one check of one file, and whatever goes wrong there as one sentence.
 
 `run` checks the file in another process, `python -m demos.learn._running FILE NAME SECONDS`, which
-ends when its time is up. Its stdout is what the file prints; on stderr is the answer.
+is interrupted when its time is up, and killed if it goes on. Its stdout is what the file prints; on
+stderr is the answer.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from demos.learn import EXERCISES
 from demos.learn.exercises import number
 
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
+KILLED = 3.0  # seconds later a file is killed that goes on when it is interrupted
 LETTERS, LINES = 4000, 20  # how much is kept of what a file prints, and how much is shown
 INIT = "`python -m demos learn init FOLDER` writes it as it was given"
 REMARKS = {
@@ -153,15 +155,21 @@ def main(file: str, name: str, seconds: float) -> None:
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, from another process."""
     check = importlib.import_module(f"demos.learn.checks.{name}")
-    limit = str(seconds or getattr(check, "SECONDS", SECONDS))
-    done = subprocess.run(
-        [sys.executable, "-u", "-B", "-m", "demos.learn._running", str(path), name, limit],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
+    limit = seconds or getattr(check, "SECONDS", SECONDS)
+    words = ("-u", "-B", "-m", "demos.learn._running", str(path), name, str(limit))
+    try:
+        done = subprocess.run(
+            [sys.executable, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parents[2],
+            check=False,
+            timeout=limit + KILLED,
+        )
+    except subprocess.TimeoutExpired:
+        still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
+        return Answer(False, f"{path.name}: {still}: does a loop catch every exception?")
     lines = done.stdout.rstrip().splitlines()
     printed = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
     if done.returncode:

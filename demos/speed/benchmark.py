@@ -11,7 +11,7 @@ before anything is timed: a row with wrong numbers is not timed. Then they take 
 PyTorch takes part if it is installed. The table has our times, medians of one call or node. Its
 ratios are medians of the rounds' ratios. A cell "227 → 183 ms" is two measurements: with the C
 library's allocator as it is, and with freed memory kept. All numbers, also those of the others, are
-in speed.json; measured.md beside this file is an earlier run.
+in speed.json; measured.md beside this file has what an earlier program measured.
 """
 
 # %% Set-up

@@ -316,7 +316,8 @@ page.figure(
 page.end()
 
 # %% Try it
-# - Take each paragraph as often as it occurs (`text = "\n\n".join(paragraphs)`): which gains more
-#   by text that it has seen before, counting or the model?
+# - Take each paragraph as often as it occurs (in `documentation` of `_counting.py`, return
+#   `"\n\n".join(paragraphs)`): which gains more by text that it has seen before, counting or the
+#   model?
 # - Let the model write 300 characters at once (`known = ids`, and 300 for `T // 2`): what becomes
 #   of the text from the 65th character on, at positions that no training step contained?

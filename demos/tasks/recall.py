@@ -124,9 +124,11 @@ losses = page.figure(
     ),
     caption="The loss at each step. A cross is a training that broke with NaN.",
 )
+broke = "; its training broke with NaN" * (len(runs["unscaled", 1.0][1]) < chosen.steps)
 page.finding(
     f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.1%} of 2,000 held-out "
-    f"questions, and the unscaled one {runs['unscaled', 1.0][2]:.1%} (a guess: {1 / VALUES:.1%}). "
+    f"questions. The unscaled one answers {runs['unscaled', 1.0][2]:.1%} (a guess: "
+    f"{1 / VALUES:.1%}){broke}. "
     f"At a rate of 0.1 it is {runs['scaled', 0.1][2]:.1%} and {runs['unscaled', 0.1][2]:.1%}.",
     losses,
 )
@@ -164,7 +166,8 @@ raw_std, further = raw[0], raw[1] / scaled[1]
 page.ask(
     f"The scale divides the scores by √{D_K} = {D_K**0.5:.1f}. Without it the same step moves "
     "the scores further. How many times?",
-    f"Some {further:.0f} times (mean of 10 starts), so the scale acts nearly twice.",
+    f"Nearly {D_K} times: {further:.0f} (mean of 10 starts). The scale acts twice, on the scores "
+    "and on the gradients of W_q and W_k.",
     guesses=(f"{D_K**0.5:.1f} times", f"some {D_K} times"),
 )
 page.say(

@@ -1,9 +1,10 @@
 """“I love you”: with constant weights eight heads are one, and no scale changes that.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Divided
-by √d_k = 8 its scores are still 1.5e8, and the gradient of W_Q and W_K is exactly 0. A scale of
-1/74,000 brings the gradient back, but the heads stay equal, because equal weights get equal
-gradients. What is missing is unit variance, and weights that differ before the training.
+by √d_k = 8 its scores are still 1.5e8, and the gradient of W_Q and W_K is exactly 0, at every scale
+above 1/74,000. A scale that is small enough brings a gradient back, but the heads stay equal,
+because equal weights get equal gradients. What is missing is unit variance, and weights that differ
+before the training.
 
     python -m demos love_you [--out DIR] [--seed N]  # 4 s
 """
@@ -222,8 +223,8 @@ checked(
 # are equal, and all rows of W_O, and whatever the loss, their gradients are then equal too.
 moved, parted = source.trained(alive, x, seed=chosen.seed)
 page.say(
-    "The zeros are confirmed too. At a scale that brings the gradient back the heads are trained "
-    f"for 20 steps: W_Q moves by {moved:.2f}, and the eight heads stay one."
+    "The zeros are confirmed too. A scale is small enough at "
+    f"{alive:.1e}: 20 steps of Adam move W_Q by {moved:.2f}, and the eight heads stay one."
 )
 marks.at_least("W_Q moved", moved, 0.01, ".2f")
 marks.at_most("the heads, trained, apart", parted, 1e-9, ".0e")

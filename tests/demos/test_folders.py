@@ -100,7 +100,7 @@ def trained(chosen, what, until):
 
 
 def test_a_stopped_run_is_resumed_and_a_new_one_forgets_what_was_saved(begin, tmp_path):
-    """Seed 1 has done both trainings; then the code changes, and seed 1 is stopped in its first."""
+    """Seed 1 has done both trainings; then seed 0 is stopped in its first."""
     (tmp_path / "mine.safetensors").write_text("not a checkpoint")
     chosen = begin("reverse", "--seed", "1", "--out", tmp_path, steps=6)
     for what in "ab":

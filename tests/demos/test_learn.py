@@ -433,6 +433,10 @@ PROCESSES = {
         filled("e01_slope", "while True: print('x' * 99)"),
         "line 19, in slope: still at work",
     ),
+    "swallows": (
+        filled("e01_slope", "while True:\n    try:\n        print(1)\n    except BaseException: 1"),
+        "still at work after 4 s, and nothing interrupts it: does a loop catch every exception",
+    ),
     "ends": ("import os\nos._exit(7)\n", "ended with 7 before the check had an answer"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
 }
@@ -442,7 +446,7 @@ PROCESSES = {
 def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, tmp_path):
     path = tmp_path / "e01_slope.py"
     path.write_text(PROCESSES[what][0])
-    found = run(path, "e01_slope", seconds=1.0 if what in ("loops", "prints") else 20.0)
+    found = run(path, "e01_slope", seconds=20.0 if what in ("ends", "asks") else 1.0)
     assert not found.solved and re.search(PROCESSES[what][1], found.said), found
     if what == "prints":  # what it prints is shown, and cut off
         assert found.printed.splitlines() == ["x" * 99] * 20 + ["…"]

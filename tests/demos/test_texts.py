@@ -195,9 +195,8 @@ def test_the_page_has_every_mark_every_slip_and_every_printed_number(ran, name):
     folder, printed = ran(name)
     source, same, total, _, marks, *_ = TEXTS[name]
     page = re.sub(r' srcdoc="[^"]*"', "", (folder / "index.html").read_text("utf-8"))
-    rows = re.findall(r"<tr>" + r"<td[^>]*>(.*?)</td>" * 4 + "</tr>", page)
-    verdicts = ("passed", "not reached (--quick)")
-    names = [unescape(what).strip() for what, *_, verdict in rows if verdict in verdicts]
+    rows = re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>[^<]*</td><td[^>]*>[≥≤]", page)
+    names = [unescape(what).strip() for what in rows]
     assert len(names) == len(set(names)) == marks
     for slip in source.SLIPS:
         assert inline(slip.says, set_text) in page and inline(slip.so, set_text) in page
