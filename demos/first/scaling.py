@@ -48,7 +48,7 @@ cells = ratios(rows)
 larger = [cell.median > 1 for cell in cells]
 extreme, usual, longer = (next(c for c in cells if (c.d_k, c.keys) == each) for each in CELLS)
 the_map = page.figure(
-    plot_map([("orange: larger without the scale; blue: smaller; line: equal", 1.0, cells)]),
+    plot_map([("grey: larger without the scale; crimson: smaller; line: equal", 1.0, cells)]),
     "map",
     alt="A map over d_k and the number of keys. The median without the scale is "
     f"{usual.median:.1f} times the one with it at d_k = 64 with 64 keys, {longer.median:.0f} times "

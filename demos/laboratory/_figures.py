@@ -34,7 +34,7 @@ def plot_map(maps):
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patheffects import withStroke
 
-    shade = LinearSegmentedColormap.from_list("larger", ["#8fb3dc", "#ffffff", "#f0b27c"])
+    shade = LinearSegmentedColormap.from_list("larger", ["#e2a1b4", "#ffffff", "#9d9da6"])
     panels = figure.subplots(1, len(maps), squeeze=False, sharey=True)[0]
     for panel, (title, deviation, cells) in zip(panels, maps, strict=True):
         d_ks, ns = (sorted({getattr(cell, name) for cell in cells}) for name in ("d_k", "keys"))

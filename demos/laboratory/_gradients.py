@@ -106,7 +106,7 @@ class Map:
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
             caption="Figure 1. The median ‖∂L/∂q‖ without the scale, divided by that with it. "
-            "Orange: larger without the scale; blue: smaller; line: equal; dotted: the freezing "
+            "Grey: larger without the scale; crimson: smaller; line: equal; dotted: the freezing "
             "line, where scores without a scale spread by √(2 ln n) and a few keys begin to have "
             f"all weight. {self.repeats} repeats of {self.queries} queries (right: one of "
             f"{self.fewer}); standard error of log₁₀ at most {error:.2f} where the ratio is above "

@@ -276,7 +276,7 @@ page.figure(
         f"{name} {each[0]:.2f} at 0, {each[ONE]:.2f} at 1, {each[-1]:.2f} at √d_k"
         for name, each in losses.items()
     ),
-    caption=f"Blue: the trained scale. Orange: the factor √d_k = {AWAY:.3g}, no scale",
+    caption=f"Black: the trained scale. Crimson: the factor √d_k = {AWAY:.3g}, no scale",
 )
 page.say(
     f"The loss is smallest at the factor {best:.2g} on “Alice's Adventures in Wonderland”, and at "
