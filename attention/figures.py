@@ -36,6 +36,13 @@ KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of da
 REFERENCE = "#757575"  # only for comparison: chance, a pass mark, theory
 
 
+# How d_k is set in an SVG. (The last part brings the line back up.)
+D_K = (
+    '<tspan font-style="italic">d</tspan><tspan font-size="75%" dy="2">k</tspan>'
+    '<tspan dy="-2">\u200b</tspan>'
+)
+
+
 def of_scale(a: float | str) -> tuple[str, str, str]:
     """Return colour, name and line style of the scale d_k^-a: grey unless a is 0, ½ or 1."""
     name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
@@ -82,6 +89,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     figure.set_layout_engine("none")  # (the panels are arranged, which took half of the time)
     figure.savefig(svg, format="svg", metadata={"Date": None})
     drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
+    drawn = re.sub("(?<!<!-- )\\bd_k\\b", D_K, drawn)
     return [write_whole(f"{path}.png", png.getvalue()), write_whole(f"{path}.svg", drawn)]
 
 

@@ -7,7 +7,6 @@ from attention.figures import (
     OF_SCALE,
     REFERENCE,
     SCALED,
-    SCALED_TWICE,
     UNSCALED,
     name_ends,
     name_place,
@@ -46,19 +45,19 @@ def plot_map(maps):
             number = panel.text(*at, ratio_in_words(cell.median), ha="center", va="center", size=8)
             number.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.8)])
         panel.pcolormesh(np.clip(logs, -2, 2), cmap=shade, vmin=-2, vmax=2, shading="nearest")
-        panel.contour(logs, levels=[0.0], colors=[SCALED_TWICE], linewidths=1.6)
+        panel.contour(logs, levels=[0.0], colors=[SCALED], linewidths=1.6)
         frozen = np.log(2 * np.log(ns) / deviation**4)
         freezing = np.interp(frozen, np.log(d_ks), np.arange(len(d_ks)), np.nan, np.nan)
-        panel.plot(freezing, np.arange(len(ns)), ":", color=SCALED_TWICE, linewidth=1.4)
+        panel.plot(freezing, np.arange(len(ns)), ":", color=SCALED, linewidth=1.4)
         for name, (d_k, n) in HEADS.items():
             if d_ks[0] <= d_k <= d_ks[-1] and ns[0] <= n <= ns[-1]:
                 x, y = (
                     float(np.interp(np.log(at), np.log(each), np.arange(len(each))))
                     for at, each in ((d_k, d_ks), (n, ns))
                 )
-                panel.plot(x, y + 0.1, "o", color=SCALED_TWICE, markersize=3)
+                panel.plot(x, y + 0.1, "o", color=SCALED, markersize=3)
                 above = (name, (x, y + 0.1), (4, 1), "data", "offset points")
-                panel.annotate(*above, size=7, color=SCALED_TWICE)
+                panel.annotate(*above, size=7, color=SCALED)
         panel.set_xticks(np.arange(len(d_ks)), [str(d_k) for d_k in d_ks], size=8)
         panel.set_yticks(np.arange(len(ns)), [f"{n:,}" for n in ns], size=8)
         panel.set_xlabel("d_k", fontsize=9)
