@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import as_numpy_prints, left_open, of_weights, unclear, wrong
 from minigrad import Tensor, gradients
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import as_numpy_prints, left_open, parsed, unclear, wrong
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam

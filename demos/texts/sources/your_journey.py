@@ -181,9 +181,9 @@ def version_2(d_k: int = 2, seed: int = 789) -> SelfAttention:
     return SelfAttention(*(torch_linear(draw, 3, d_k).T for _ in range(3)))
 
 
-def version_2_biased(seed: int = 789) -> SelfAttention:
+def version_2_biased() -> SelfAttention:
     """The text's V2 with `qkv_bias=True`: each projection draws its weight, and then its bias."""
-    draw = np.random.RandomState(seed)
+    draw = np.random.RandomState(789)
     weights, biases = zip(
         *((torch_linear(draw, 3, 2).T, _evenly(draw, 3, 2)) for _ in range(3)), strict=True
     )
