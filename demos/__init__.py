@@ -50,14 +50,15 @@ def options(
     quick: int | bool = 0,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> argparse.Namespace:
-    """The options that every demo takes, from the command line; in a notebook their defaults.
+    """Return the options that every demo takes.
 
-    Every demo has `--out`, `--seed`, `--marks`, which prints each check with its pass mark, and
-    `--quick`, which enforces no pass mark. A demo that trains also has `--steps`, whose default is
-    `steps`, and `--resume`, which continues a stopped run. With `--quick` it takes `quick` steps;
-    `quick` is True if something else is smaller then. Such a run has a folder of its own, so that
-    it replaces nothing. The result has the attributes `steps` and `quick` always. `add` is a
-    function that adds a demo's own options to the parser.
+    They come from the command line, in a notebook from their defaults. Every demo has `--out`,
+    `--seed`, `--marks`, which prints each check with its pass mark, and `--quick`, which enforces
+    no pass mark. A demo that trains also has `--steps`, whose default is `steps`, and `--resume`,
+    which continues a stopped run. With `--quick` it takes `quick` steps; `quick` is True if
+    something else is smaller then. Such a run has a folder of its own, so that it replaces nothing.
+    The result has the attributes `steps` and `quick` always. `add` is a function that adds a demo's
+    own options to the parser.
     """
     caller = sys._getframe(1).f_globals
     file = caller.get("__file__") or str(files()[name])  # (a notebook has none)
@@ -75,7 +76,9 @@ def options(
     if steps:
         parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
         parser.add_argument(
-            "--resume", action="store_true", help="continue what was stopped, with the same code"
+            "--resume",
+            action="store_true",
+            help="continue a stopped run (the code must be the same; this is not checked)",
         )
     if add is not None:
         add(parser)

@@ -66,12 +66,14 @@ def _body(folder: Path) -> list[str]:
     """Return the list: first the demos in their order, then what is in folders of other names."""
     pages = {path.parent.name: read(path) for path in sorted(folder.glob("*/index.html"))}
     order = [*demos.files(), *(pages.keys() - demos.files().keys())]
-    rows = [_row(name, *pages[name]) for name in order if name in pages and pages[name][1] == PAGE]
+    rows = [
+        _row(name, pages[name][0]) for name in order if name in pages and pages[name][1] == PAGE
+    ]
     return ["<h1>Pages of the demos</h1>", f'<ul class="list">{"".join(rows)}</ul>']
 
 
-def _row(name: str, text: str, _: str) -> str:
-    """Return a page's title, which leads to it, what is to be known of it, and its claim."""
+def _row(name: str, text: str) -> str:
+    """Return a page's title, which leads to it, whether it is of a --quick run, and its claim."""
     found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
     title, claim = (each[1] if each else "" for each in found)  # (HTML, as the page has it)
     quick = " (--quick)" * (escape(QUICK) in text)

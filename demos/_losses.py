@@ -42,8 +42,9 @@ def compare(
 ) -> None:
     """Judge and draw a model and its ablation, each with its run and its score in the end.
 
-    choices  how many answers there are: chance is one of them
-    counted  the name of the things that are right or wrong in a step; `scored`, in the score
+    choices  how many answers there are: a guess is right once in so many
+    counted  what is counted in a training step
+    scored   what the final score counts
     """
     figure = new_figure(6.8, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -113,7 +114,7 @@ def draw_line(
     values: Sequence[float],
     colour: str,
     mean: Callable[[Any], Any],
-    style: str = "-",
+    style: str,
 ) -> Any:
     """Draw and return the local mean, over a band from the neighbours' lower to upper quartile."""
     steps, middle = np.arange(1, len(values) + 1), mean(values)
@@ -139,11 +140,11 @@ def centred(values: Sequence[float]) -> Any:
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def neighbours(n: int, share: float = 0.04) -> tuple[Any, Any]:
+def neighbours(n: int) -> tuple[Any, Any]:
     """Return the starts and ends of the values' windows: a twenty-fifth of all values is in each.
 
     Windows grow from the first value on, since losses fall fast there, and are cut off at the end.
     """
     at = np.arange(n)
-    reach = np.minimum(at, int(n * share / 2))
+    reach = np.minimum(at, n // 50)
     return at - reach, np.minimum(at + reach + 1, n)

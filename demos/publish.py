@@ -63,7 +63,7 @@ class Published:
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
         if chosen.shortened:
             print(QUICK)
-        self.style, self.scripts = "", []  # of `program`
+        self.style, self.scripts = "", []  # of this page, besides the site's
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
@@ -134,7 +134,8 @@ class Published:
     def html(self, html: str, text: str = "", place: str = "left") -> Part:
         """Show HTML that the caller made; a terminal gets the text. Return the part.
 
-        place  "left", in the column of prose; "right", beside it; "below", as wide as both
+        place  "left", in the column of prose; "right", beside it; "below", as wide as both;
+               "question", on top of the page, below the finding
         """
         part = Part(html, 0, place)
         if self.notebook and not self.folding:

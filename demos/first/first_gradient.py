@@ -73,7 +73,7 @@ way_back = page.table(
     [
         ["L, the loss g·o", shown(L.data), "1", "where the way back begins"],
         ["o, the output", shown(o.data), shown(of_o), "g: o₁ raises the loss, o₂ lowers it"],
-        ["p, the weights", shown(p.data), shown(of_p), "G Vᵀ: how fast L rises with each weight"],
+        ["p, the weights", shown(p.data), shown(of_p), "g Vᵀ: how fast L rises with each weight"],
         ["", "", shown(average), "their average under the weights, g·o"],
         ["z, the scores", shown(z.data), shown(of_z), "weight times (its own minus the average)"],
         ["q", shown(q.data), shown(q.grad), "scale · Σⱼ ∂L/∂zⱼ kⱼ"],
@@ -140,7 +140,7 @@ def apart(ways):
 
 page.finding(
     f"The rules of the steps, the last one first, give {count} gradients. By hand they come out "
-    f"the same, and by moving each input a little they do to {apart(by_moving):.0e}.",
+    f"the same, and finite differences agree with them to {apart(by_moving):.0e}.",
     way_back,
 )
 page.marks.at_most(f"{count} gradients, by hand", apart(by_hand), 1e-14, ".0e")

@@ -3,8 +3,7 @@
 Claim. Without the scale 1/√d_k gradients do not all vanish, they become unequal: at d_k = 64 with
 64 keys a tenth of the queries has 61 % of the squared gradient, and with the scale 27 %. Whether a
 typical query gets less or more depends on d_k and on the number of keys: at d_k = 64 with 64 keys
-it gets some 5 times more. The scale does not guarantee a gradient either: the worked example below
-is scaled, and nevertheless W_Q and W_K of one of its two heads get almost none.
+it gets some 5 times more. The scale does not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]  # 7 s
 """
@@ -22,7 +21,6 @@ from demos import options
 from demos.first._sweep import plot_sweep, plus_minus
 from demos.laboratory._figures import plot_map
 from demos.publish import publish
-from demos.texts.sources import love_transformers as source
 from minigrad import Steps, Tensor, gradients, graph, numerical_gradient
 from minigrad.graphs.render import described
 
@@ -132,9 +130,9 @@ def of_seed(seed):
 apart = of_seed(chosen.seed)
 low, high = np.quantile([of_seed([chosen.seed, i]) for i in range(SEEDS)], (0.1, 0.9))
 page.say(
-    f"Its ∂L/∂q is {apart:,.0f} times smaller without the scale (in 80 % of {SEEDS} other draws "
-    f"from {low:,.0f} to {high:,.0f} times). The gradients are the same at the weights, so softmax "
-    "makes the difference."
+    f"The query's ∂L/∂q is {apart:,.0f} times smaller without the scale. In {0.8 * SEEDS:.0f} of "
+    f"{SEEDS} other draws the factor is between {low:,.0f} and {high:,.0f}. The gradients are the "
+    "same at the weights, so softmax makes the difference."
 )
 
 # %% Is so small a gradient true?
@@ -236,23 +234,9 @@ with page.folded("The numbers of the six panels"):
     )
 
 # %% The scale does not guarantee a gradient
-# "I love Transformers" is a notebook that works out two scaled heads by hand, for three words.
-# `python -m demos love_transformers` shows all of it, and checks every derivative. Here is the way
-# back of its second head, from the sum of the output.
-
-x, layer = source.layer()
-alone = source.one_head(layer, 1)
-inputs = [x, *alone.parameters()]
-_, of_q, _, of_v, _ = map(np.linalg.norm, gradients(source.sum_of_head(alone)(*inputs), inputs))
-weights = layer.weights(x).data[1]
-page.say(
-    f"W_Q gets {of_q / of_v:.0e} of the gradient that W_V gets. A head with less than a thousandth "
-    f"is called dead: W_V and W_O still learn. The smallest weight is {weights.min():.1e}, and the "
-    f"first word's largest is 1 - {1 - weights[0, 0]:.0e}. The inputs are "
-    f"{x.data.min():.1f} to {x.data.max():.1f}, of variance {x.data.var():.2f}. The scale repairs "
-    "scores that grow with d_k; it does not repair large inputs."
-)
-page.marks.at_most("W_Q's gradient over W_V's", of_q / of_v, 1e-3, ".0e")
+# It repairs scores that grow with d_k, and it does not repair large inputs: a worked example is
+# scaled, and nevertheless one of its two heads gets almost no gradient in W_Q and W_K. Run
+# `python -m demos love_transformers`, which shows all of it and checks every derivative.
 
 # %% What to conclude
 
@@ -260,12 +244,10 @@ page.say(
     "With the scale a head of any width starts at the same place, and the gradients of its queries "
     "are much more alike. It is not needed where something else keeps scores small, such as small "
     "initial weights, and it is not enough where they are large for another reason, as with the "
-    "worked example's inputs. Each demo draws its own random numbers, so `laboratory` and "
+    "inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` and "
     "`why_half` show other numbers at the same seed."
 )
 page.end()
 
 # %% Try it
 # - Set `D_K` to 256, and then `KEYS` to 50 as well: which of the two revives the typical query?
-# - Give the worked example inputs of unit variance, `x, layer = source.layer(unit=True)`: what does
-#   W_Q of the second head get then? (Its mark fails, because the head is alive.)

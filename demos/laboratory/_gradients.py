@@ -40,7 +40,7 @@ class Map:
         return plot_map(maps)
 
     def judge(self, marks):
-        """Judge: each mark falsifies a claim."""
+        """Judge this run: a claim is falsified if its mark fails."""
         usual, _ = self.range_of("median", self.usual)
         marks.at_least(
             "smallest ratio of medians, d_k 16 to 128, 64 keys or more", usual, LARGER, ".2f"
@@ -189,7 +189,7 @@ class Hill:
         return plot_hill(self.lines, self.raw)
 
     def judge(self, marks):
-        """Judge: each mark falsifies the claim."""
+        """Judge this run: the claim is falsified if a mark fails."""
         marks.at_most(
             "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, FLAT, ".2f"
         )

@@ -208,7 +208,7 @@ class Steps:
         return plot_steps(self.first, self.full.outcomes)
 
     def judge(self, marks):
-        """Judge: each mark falsifies a claim."""
+        """Judge this run: a claim is falsified if its mark fails."""
         run, both = self.run, (self.narrow, self.wide)
         for optimizer, a in (("sgd", 0.5), ("adam", 1.0)):
             what = (
@@ -241,7 +241,7 @@ class Steps:
 
     @property
     def claims(self):
-        """Return the rows of the paper's table: claim, effect, repeats, condition of failure."""
+        """Return the rows of the report's table: claim, effect, repeats, condition of failure."""
         full, times = self.full, self.full.about["repeats"]
         rise = lambda *key: error(full.rises[key])
         best = lambda *key: str(full.best(*key))

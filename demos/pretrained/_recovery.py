@@ -1,11 +1,11 @@
 """Demos · Pretrained: can the scale be learned back that was taken away?
 
-A part of the model alone is trained on, after it got another scale. All else is frozen. Both parts
-have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
+The model gets another scale. Then only one part of it is trained, and the rest is frozen. Both
+parts have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
 
 The texts are the model's own, at temperature 1. So the trained weights are as good as weights can
-be on *other* such texts, and a loss above theirs is not for lack of knowledge. On a few texts that
-are overfitted, a loss can fall below theirs.
+be on *other* such texts: if a loss stays above theirs, the texts are not the reason, and better
+weights exist. On a few texts that are overfitted, a loss can fall below theirs.
 
 Trainings of a run with `--full` are kept in results_full.jsonl, whose first line says how.
 """
@@ -57,9 +57,9 @@ def recovery(
     *,
     optimizer: str,
     lr: float,
-    part: str = "weights",
+    part: str,
     texts: int = LEARNED,
-    steps: int = 80,
+    steps: int,
     rng: np.random.Generator,
 ) -> Recovery:
     """Train a part for so many steps, in float32. The texts depend on rng alone."""
@@ -122,9 +122,9 @@ class Recovered:
         # The losses with the trained scale, on the learned texts and on the others.
         self.trained = np.mean([r.trained for found in self.of.values() for r in found], axis=0)
 
-    def won_back(self, part: tuple[str, int], a: float, learned: bool = False) -> float:
+    def won_back(self, part: tuple[str, int], a: float) -> float:
         """Return the share of what the wrong scale costs that training with Adam won back."""
-        return self._won((*part, a, "adam"), learned)
+        return self._won((*part, a, "adam"), learned=False)
 
     def _won(self, key: Key, learned: bool) -> float:
         pairs = [(r.learned if learned else r.others, r.trained[not learned]) for r in self.of[key]]

@@ -1,10 +1,10 @@
-"""Pretrained: in heads that other people have trained, most mean gradients grow without √d_k.
+"""Pretrained: in heads that other people have trained, most mean gradients grow without 1/√d_k.
 
 Claim. Six models that other people have trained load by the functions of chapter 15.3 and give
-their authors' numbers. Without the scale 1/√d_k most subtractions and divisions fail, some products
-and no addition; the English model predicts worse. The mean of ‖∂L/∂q‖ grows in each of its heads;
-the median falls in some and grows in others. One number for each head learns the scale back. W_Q
-and W_K overfit the few texts instead.
+their authors' numbers. Without the scale 1/√d_k most subtractions and divisions come out wrong, and
+some products; every sum is still right. The English model predicts worse. The mean of ‖∂L/∂q‖ grows
+in each of its heads; the median falls in some and grows in others. One number for each head learns
+the scale back. W_Q and W_K overfit the few texts instead.
 
     python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]  # 40 s
 
@@ -105,7 +105,7 @@ page.say(
     f"{furthest:.0e}, a GPT's {arrays} arrays of gradients by {of_gradients:.0e}. Both GPTs write "
     f"the same {greedy} tokens."
 )
-with page.folded("Each of the six models"):
+with page.folded("Each of the six models", place="right"):
     page.table(
         ["mathformer", "problems", "alike", "right", "logits differ by", "largest"],
         [
@@ -123,7 +123,6 @@ with page.folded("Each of the six models"):
         ],
         caption="128 random tokens; last: tokens written alike",
     )
-page.parts[-1].place = "right"
 marks.at_most("largest difference of a logit", furthest, 1e-9, ".0e")
 marks.at_most("largest difference of a gradient", of_gradients, 1e-9, ".0e")
 marks.at_least("gradients compared, of each GPT", arrays, 38, "d")
@@ -283,7 +282,7 @@ page.say(
     f"{best_long:.2g} with spaces for its line breaks. On the model's own texts the loss at "
     f"{FACTORS[near]:.2g} is {nearest:.3f} ± {error:.3f} (one standard error) above that at 1."
 )
-with page.folded("Does this show that attention needs the scale?"):
+with page.folded("Does this show that attention needs the scale?", place="below"):
     page.table(
         ["factor", *(f"{factor:.3g}" for factor in FACTORS)],
         [[name, *(f"{loss:.3f}" for loss in each)] for name, each in losses.items()],
@@ -296,7 +295,6 @@ with page.folded("Does this show that attention needs the scale?"):
         f"{seen.score_std.mean() * AWAY:.0f} on average over the heads. Nor is the trained scale "
         "the best one on another kind of text: the model was trained on short lines."
     )
-page.parts[-1].place = "below"
 what = "“Alice”: distance of the best factor from 1"
 marks.at_most(what, abs(best - 1), 0.0, ".2f")
 what = f"its own texts: rise at {FACTORS[near]:.2f}, in standard errors"
@@ -412,7 +410,9 @@ page.say(
 )
 columns = [(name, sign) for name in ("median", "mean") for sign in (-1, 1)]
 columns += [(f"alone_{name}", sign) for name, sign in columns]
-with page.folded("All heads of glassllm, why diffuse heads gain, and counts for both models"):
+with page.folded(
+    "All heads of glassllm, why diffuse heads gain, and counts for both models", place="below"
+):
     page.table(
         head,
         [
@@ -446,7 +446,6 @@ with page.folded("All heads of glassllm, why diffuse heads gain, and counts for 
         caption="By two standard errors, if all heads lose their scale; last four: a head alone. "
         f"`{about['command']}` of {about['date']}, seed {about['seed']}",
     )
-page.parts[-1].place = "below"
 what = "glassllm's ratios: distance from the kept ones, in standard errors"
 marks.at_most(what, two.furthest(logs), 4.0, ".1f")
 two.judge(marks)
@@ -507,7 +506,7 @@ page.say(
 )
 head = ["what learns", "texts", "start", "optimizer", "rate", "learned texts", "after", "won"]
 head += ["other texts", "after", "won"]
-with page.folded("The trainings, and those of a run with --full"):
+with page.folded("The trainings, and those of a run with --full", place="below"):
     about, full = _recovery.kept()
     page.table(
         head,
@@ -527,7 +526,6 @@ with page.folded("The trainings, and those of a run with --full"):
         f"{of_flat.min():.1f} to {of_flat.max():.1f} from too flat. Nothing is said of other "
         "models, or of a longer training."
     )
-page.parts[-1].place = "below"
 recovered.judge(marks)
 
 # %% What to conclude

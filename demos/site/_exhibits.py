@@ -30,7 +30,7 @@ def seen(each: Exhibit, seed: int = 0) -> Seen:
     return [(what, value, repaired[what]) for what, value in broken.items()]
 
 
-def verdicts(each: Exhibit, seed: int = 0) -> list[tuple[str, str]]:
+def verdicts(each: Exhibit, seed: int) -> list[tuple[str, str]]:
     """Return what the check says of both versions, and this project of the mistake."""
     module = each.module
     found = [
@@ -147,7 +147,7 @@ def drawing(rows: Seen) -> str:
 
 
 def _numbers(value: Any) -> list[float]:
-    """Return a value's numbers; none of a shape, of true or false, and of words."""
+    """Return a value's numbers; an empty list for a shape, a truth value or words."""
     if isinstance(value, bool | tuple):
         return []
     try:
@@ -197,7 +197,7 @@ def _text(text: str, x: float, y: float, style: str = "") -> str:
 
 
 def _said(value: Any) -> str:
-    """Return a value for who does not see it: of a map, how many of each row are true."""
+    """Return a value in words, for the picture's label; of a map, how many are true in each row."""
     if isinstance(value, np.ndarray) and value.dtype == bool:
         return f"{' '.join(map(str, value.sum(axis=-1)))} of a row's {len(value)}"
     return shown(value)

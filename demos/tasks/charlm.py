@@ -37,8 +37,9 @@ page = publish(chosen)
 T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
 
 # %% The text: what `help("while")` and its like show in every Python
-# Each paragraph is taken once: one in both parts would not be "never seen". (Phrases still repeat.
-# Counting and the model both profit from that.) The last tenth is held out.
+# Each paragraph is taken once: otherwise the held-out part would hold paragraphs of the training
+# text. (Phrases still repeat. Counting and the model both profit from that.) The last tenth is held
+# out.
 
 text = counting.documentation()
 letters = sorted(set(text))

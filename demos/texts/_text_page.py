@@ -1,8 +1,8 @@
 """Demos · Texts: what the pages of the source texts share.
 
-Each shows its numbers beside ours, its doubtful lines, both passes of an example with the text's
-inputs and with inputs of unit variance, whether finite differences confirm its gradients, and what
-the scale does to it.
+Each page shows the text's numbers beside ours, its doubtful lines, both passes of an example with
+the text's inputs and with inputs of unit variance, whether finite differences confirm its
+gradients, and what the scale does to it.
 """
 
 from __future__ import annotations

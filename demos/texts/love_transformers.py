@@ -13,7 +13,8 @@ import numpy as np
 
 from attention import merge_heads, sinusoidal, split_heads
 from attention.figures import TEXT, UNIT
-from attention.maps import entropy, plot_heads
+from attention.maps import plot_heads
+from attention.scaling import entropy
 from demos import options
 from demos._training import Run
 from demos.publish import publish

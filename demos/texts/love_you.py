@@ -15,7 +15,8 @@ import numpy as np
 
 from attention import merge_heads
 from attention.figures import HALFWAY, TEXT, UNIT
-from attention.maps import entropy, plot_heads
+from attention.maps import plot_heads
+from attention.scaling import entropy
 from demos import options
 from demos.publish import publish
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure

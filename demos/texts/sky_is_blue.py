@@ -226,7 +226,7 @@ doubts(
         f"{complaint('def forward(x): F.softmax(x)')}, until it is called: "
         f"{complaint('(lambda x: F.softmax(x))(0)')}.",
         f"{complaint('d_model = 32 features')}.",
-        "Of the gradients are NaN: "
+        "The share of NaN in each gradient: "
         + ", ".join(f"{name} {share:.0%}" for name, share in nan.items())
         + f" (`where` passes none to what it refused). Ours: that word's output is {silent:g}, and "
         f"{healthy:.0%} of the gradients are without NaN.",

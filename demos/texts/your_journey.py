@@ -22,7 +22,7 @@ import numpy as np
 from attention import attention, attention_weights, causal_mask
 from attention.figures import HALFWAY, UNIT
 from attention.mapping import to_ours, to_theirs
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos import options
 from demos.publish import publish
 from demos.texts import _one_vector

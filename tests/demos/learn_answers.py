@@ -373,7 +373,6 @@ PENCIL = (
 )
 SCORES = "dP = G @ V.mT\nreturn P * (dP - (P * dP).sum(axis=-1, keepdims=True))"
 LAST = "dQ = scale * dZ @ K\ndK = scale * dZ.mT @ Q\ndV = P.mT @ G"
-SPLIT = "return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)"
 MERGE = "return heads.swapaxes(-3, -2).reshape(*batch, T, num_heads * d_k)"
 BLOCK = (
     "n = layer_norm(x, p['gain_1'], p['bias_1'])\n"

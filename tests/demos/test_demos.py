@@ -81,8 +81,8 @@ ELSEWHERE = {
     "pretrained",
     "site",
     "texts",
+    "why_half",
 }
-ELSEWHERE |= {"why_half"}
 
 
 def test_every_demo_is_listed_with_a_line_and_its_seconds_and_tested_and_twelve_are_in_the_readme():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import love_transformers as source
 from demos.texts.sources import parsed
 from minigrad import softmax

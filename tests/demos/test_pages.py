@@ -71,7 +71,7 @@ def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_80_line
     assert found[0] <= most[0] and found[1] <= most[1], found
     assert page.evaluate(FIRST) < 600 or name == "why_half"  # (which asks first)
     printed = finished(*RUN[name])[1].splitlines()
-    assert sum("not reached (--quick)" not in line for line in printed) <= 80
+    assert sum("--quick" not in line for line in printed) <= 80
 
 
 # ------------------------------------------------------------------ in a real browser

@@ -47,7 +47,8 @@ def test_one_measurement_equals_its_definition_in_loops():
     assert found.largest == pytest.approx(np.mean([p.max() for p, _ in rows]), rel=1e-9)
     assert found.dead() == np.mean([norm < 1e-3 for _, norm in rows])
     squares = np.sort([norm**2 for _, norm in rows])
-    assert found.top_tenth() == pytest.approx(squares[-1] / squares.sum(), rel=1e-6)  # 1 of 16
+    tenth = squares[-1] + 0.6 * squares[-2]  # 1.6 of 16
+    assert found.top_tenth() == pytest.approx(tenth / squares.sum(), rel=1e-6)
 
 
 def test_the_theory_holds_where_d_is_small_and_2d_is_not_small_beside_its_square():

@@ -57,11 +57,11 @@ class Adam:
         self.m, self.v = (np.zeros(size, np.float32) for _ in range(2))
         self.spare, self.t = np.empty(PIECE, np.float32), 0
 
-    def step(self, p: Array, g: Array, lr: float = 1e-3, eps: float = 1e-8) -> None:
-        """Set p ← p - lr m′/(√v′ + eps). Both bias corrections are taken out of the loop."""
+    def step(self, p: Array, g: Array) -> None:
+        """Set p ← p - .001 m′/(√v′ + 10⁻⁸). Both bias corrections are taken out of the loop."""
         self.t += 1
         root = (1 - 0.999**self.t) ** 0.5
-        rate, eps = lr * root / (1 - 0.9**self.t), eps * root
+        rate, eps = 1e-3 * root / (1 - 0.9**self.t), 1e-8 * root
         for start in range(0, p.size, PIECE):
             here = slice(start, start + PIECE)
             m, v, g_here = self.m[here], self.v[here], g[here]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import as_numpy_prints, left_open, of_weights, unclear, wrong
 from minigrad import Tensor, gradients
 
@@ -134,7 +134,7 @@ COMPLETED = (
 
 
 def ours() -> dict[str, Array]:
-    """Every array that the text prints, under the same names, computed with this project."""
+    """Return every array that the text prints, under the same names, computed with this project."""
     return steps(*layer())
 
 
@@ -165,7 +165,7 @@ def layer(
 
 
 def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
-    """Every array that the text prints, under the same names, from our layer."""
+    """Return every array that the text prints, under the same names, from our layer."""
     heads = {
         letter: split_heads(projection(x), attend.num_heads)  # (H, T, d_k)
         for letter, projection in (("Q", attend.w_q), ("K", attend.w_k), ("V", attend.w_v))
@@ -190,7 +190,7 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
 
 
 def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
-    """One head as a layer of its own, with its rows of W_O: the layer is the sum of these."""
+    """Return one head as a layer of its own, with its rows of W_O: the layer is their sum."""
     alone = MultiHeadAttention(4, 1, d_k=2, d_v=2, rng=np.random.default_rng(0))
     columns = slice(2 * head, 2 * head + 2)
     for name in ("w_q", "w_k", "w_v"):
@@ -200,13 +200,16 @@ def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
 
 
 def sum_of_head(alone: MultiHeadAttention) -> Callable[..., Tensor]:
-    """Σ output of one head, as a function of X, W_Q, W_K, W_V and W_O."""
+    """Return Σ output of one head, as a function of X, W_Q, W_K, W_V and W_O."""
     output = of_weights(alone)
     return lambda *points: output(*points).sum()
 
 
 def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Array:
-    """Each head's mean entropy / log n, and its ‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖, L = Σ output.   → (2, H)"""
+    """Return each head's mean entropy / log n and its ‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖.   → (2, H)
+
+    L = Σ output.
+    """
     _, attend = layer(seed=seed)
     found = []
     for alone in (one_head(attend, head) for head in (0, 1)):
@@ -218,7 +221,7 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
 
 
 def dead(prepare: Callable[[Array], Array]) -> float:
-    """The share of dead heads, W_Q / W_V below 1e-3, with the seeds 1 to 200, two heads each."""
+    """Return the share of dead heads, W_Q / W_V below 1e-3, of 200 seeds with two heads each."""
     others = ((seed, prepare(layer(seed=seed)[0].data)) for seed in range(1, 201))
     left = [measure(values, seed=seed)[1] for seed, values in others]
     return float(np.mean(np.array(left) < 1e-3))

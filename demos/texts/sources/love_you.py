@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import as_numpy_prints, left_open, parsed, unclear, wrong
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
@@ -119,15 +119,15 @@ COMPLETED = (
 
 
 def sums() -> np.ndarray:
-    """The sums of the three rows, from the printed diagonal: sᵢ = √(scoreᵢᵢ / 24).   → (3,)"""
+    """Return the sums of the three rows, from the printed diagonal: √(scoreᵢᵢ / 24).   → (3,)"""
     diagonal = parsed(PRINTED["scores"]).reshape(3, 3).diagonal()
     return np.sqrt(diagonal / (D_K * W_Q * W_K / np.sqrt(D_K))).round().astype(int)
 
 
 def rows(rng: np.random.Generator) -> np.ndarray:
-    """Integers from 1 to 9 with the text's sums; "I" begins with what is printed.   → (3, 512)
+    """Return integers from 1 to 9 with the text's sums; "I" begins as printed.   → (3, 512)
 
-    Drawn as the text draws them, then moved by 1 in random places until the sum is right.
+    They are drawn as the text draws them, then moved by 1 in random places until the sum is right.
     """
     known = parsed(PRINTED["I"]).astype(int)
     filled = []
@@ -141,14 +141,14 @@ def rows(rng: np.random.Generator) -> np.ndarray:
 
 
 def unit(array: np.ndarray) -> np.ndarray:
-    """Every row shifted and scaled to mean 0 and variance 1, which the text does not do."""
+    """Return every row shifted and scaled to mean 0 and variance 1; the text does not do it."""
     return (array - array.mean(axis=-1, keepdims=True)) / array.std(axis=-1, keepdims=True)
 
 
 def layer(
     *, scale: float | None = None, constant: bool = True, seed: int = 0, d_v: int = D_K
 ) -> MultiHeadAttention:
-    """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws.
+    """Return eight heads of 64 with the text's constant weights, or with Xavier draws of the layer.
 
     The text has no W_O. Ours, where weights are constant, makes each output the mean of the joined
     features.
@@ -163,13 +163,13 @@ def layer(
 
 
 def heads(x: Tensor, attend: MultiHeadAttention) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values of every head.   (3, d_model) → three times (H, 3, d_k)"""
+    """Return queries, keys and values of every head.   (3, d_model) → three times (H, 3, d_k)"""
     q, k, v = (split_heads(w(x), NUM_HEADS) for w in (attend.w_q, attend.w_k, attend.w_v))
     return q, k, v
 
 
 def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
-    """The output of each head, before W_O.   → (H, 3, d_v)"""
+    """Return the output of each head, before W_O.   → (H, 3, d_v)"""
     return attention(*heads(x, attend), scale=attend.scale)
 
 
@@ -180,7 +180,7 @@ def apart(attend: MultiHeadAttention, x: Tensor) -> float:
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
-    """x and the three matrices of the layer's first head, each (512, 64)."""
+    """Return x and the three matrices of the layer's first head, each (512, 64)."""
     first = [
         Tensor(projection.weight.data[:, :D_K], requires_grad=True, name=name)
         for name, projection in (("w_q", attend.w_q), ("w_k", attend.w_k), ("w_v", attend.w_v))
@@ -189,12 +189,12 @@ def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
 
 
 def head(scale: float | None = None) -> Callable[..., Tensor]:
-    """The text's one head as a function of x, W_Q, W_K and W_V."""
+    """Return the text's one head as a function of x, W_Q, W_K and W_V."""
     return lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x @ w_v, scale=scale)
 
 
 def measure(scale: float | None, tensors: list[Tensor]) -> tuple[float, list[np.ndarray]]:
-    """Entropy / log 3 of the weights, and the gradients of x, W_Q, W_K and W_V; L = Σ output."""
+    """Return entropy / log 3, and the gradients of x, W_Q, W_K and W_V for L = Σ output."""
     x, w_q, w_k, _ = tensors
     weights = attention_weights(x @ w_q, x @ w_k, scale=scale).data
     found = gradients(head(scale)(*tensors).sum(), tensors)
@@ -202,7 +202,7 @@ def measure(scale: float | None, tensors: list[Tensor]) -> tuple[float, list[np.
 
 
 def largest(gradient: np.ndarray) -> float:
-    """The size of a gradient's largest element."""
+    """Return the size of a gradient's largest element."""
     return float(np.abs(gradient).max())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
-from attention.maps import entropy
+from attention.scaling import entropy
 from demos.texts.sources import as_numpy_prints, left_open, unclear, wrong
 from minigrad import Tensor, jacobian
 from minigrad.nn import Linear, Module
@@ -216,19 +216,19 @@ class Lookup(Module):
 
 
 class Retriever(Module):
-    """Several heads on the same task, with every weight learned: (N, 3) → (N, 4).
+    """Three heads on the same task, with every weight learned: (N, 3) → (N, 4).
 
-    W_Q and W_K start as in `layer`. W_V (4, H · 4) and W_O (H · 4, 4) are made for four attributes,
+    W_Q and W_K start as in `layer`. W_V (4, 3 · 4) and W_O (3 · 4, 4) are made for four attributes,
     where the text's are made for three features, so they are drawn anew.
     """
 
-    def __init__(self, num_heads: int = 3, *, rng: np.random.Generator) -> None:
-        drawn = layer(num_heads)
-        self.attend = MultiHeadAttention(3, num_heads, d_k=2, d_v=4, bias=True, rng=rng)
+    def __init__(self, *, rng: np.random.Generator) -> None:
+        drawn = layer()
+        self.attend = MultiHeadAttention(3, 3, d_k=2, d_v=4, bias=True, rng=rng)
         self.attend.w_q.weight.data = drawn.w_q.weight.data
         self.attend.w_k.weight.data = drawn.w_k.weight.data
-        self.attend.w_v = Linear(4, 4 * num_heads, bias=False, rng=rng)
-        self.attend.w_o = Linear(4 * num_heads, 4, rng=rng)
+        self.attend.w_v = Linear(4, 12, bias=False, rng=rng)
+        self.attend.w_o = Linear(12, 4, rng=rng)
 
     def weights(self, features: Tensor) -> Tensor:
         """Return the weights of each head's questions on the animals.   (N, 3) → (H, N, 5)"""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from attention import MultiHeadAttention, attention, attention_weights
+from attention import MultiHeadAttention, attention, attention_weights, scaling
 from demos.texts.sources import left_open, unclear, wrong
 from minigrad import Tensor, gradients, no_grad, softmax, where
 from minigrad.nn import Embedding, Linear, Module, normal
@@ -79,7 +79,7 @@ SLIPS = (
         "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
     ),
     wrong(
-        "`SelfAttention.scale` is a tensor and no buffer.",
+        "`SelfAttention.scale` is a tensor and not a buffer.",
         "So it stays behind when the class is moved to another device, and the division there "
         "fails.",
     ),
@@ -193,14 +193,13 @@ class Measured:
         """Return the largest weight of a query, on average."""
         return float(self.weights.max(axis=-1).mean())
 
-    def dead(self, below: float = 1e-3) -> float:
+    def dead(self) -> float:
         """Return the share of queries that get next to no gradient, as chapter 16 counts them."""
-        return float((self.gradient < below).mean())
+        return float((self.gradient < scaling.DEAD).mean())
 
     def top_tenth(self) -> float:
         """Return the share of the squared gradient in the luckiest tenth of the queries."""
-        squares = np.sort(self.gradient.ravel() ** 2)[::-1]
-        return float(squares[: max(len(squares) // 10, 1)].sum() / squares.sum())
+        return scaling.top_tenth(self.gradient.ravel())
 
 
 def measure(

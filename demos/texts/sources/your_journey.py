@@ -25,7 +25,7 @@ WORDS = ("Your", "journey", "starts", "with", "one", "step")
 
 
 def as_text(array: np.ndarray) -> list[str]:
-    """Four decimals, as PyTorch prints arrays; a number without axes in full, as Python does."""
+    """Return four decimals, as PyTorch prints arrays; of a number without axes, all digits."""
     return as_torch_prints(array) if np.ndim(array) else [repr(float(array))]
 
 
@@ -98,7 +98,7 @@ PRINTED = {
 
 
 def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
-    """Draw as `torch.rand(shape)` after `torch.manual_seed`: 24 random bits over 2²⁴.
+    """Return what `torch.rand(shape)` draws after `torch.manual_seed`: 24 random bits over 2²⁴.
 
     The result is float64, and every number in it is a float32 exactly.
     """
@@ -106,10 +106,10 @@ def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
 
 
 def torch_linear(draw: np.random.RandomState, d_in: int, d_out: int) -> np.ndarray:
-    """The weight that `nn.Linear(d_in, d_out)` draws, as it stores it: (d_out, d_in).
+    """Return the weight that `nn.Linear(d_in, d_out)` draws, as it stores it: (d_out, d_in).
 
-    Evenly between ±1/√d_in. The bounds are rounded to float32 first, u (hi - lo) + lo is computed
-    in float64, and the result is rounded to float32 once.
+    It is drawn evenly between ±1/√d_in. The bounds are rounded to float32 first, u (hi - lo) + lo
+    is computed in float64, and the result is rounded to float32 once.
     """
     return _evenly(draw, d_in, d_out, d_in)
 
@@ -121,7 +121,7 @@ def _evenly(draw: np.random.RandomState, d_in: int, *shape: int) -> np.ndarray:
 
 
 def lane_sum(x: np.ndarray) -> np.ndarray:
-    """Four to seven float32 numbers, added in PyTorch's order: in four lanes, then the lanes.
+    """Return the sum of four to seven float32 numbers, in PyTorch's order: four lanes, then these.
 
     Lane 0 also takes what is left over, so six numbers make ((x₀ + x₄ + x₅) + x₁) + x₂ + x₃.
     """
@@ -132,7 +132,7 @@ def lane_sum(x: np.ndarray) -> np.ndarray:
 
 
 def naive_softmax(x: Any) -> Any:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) as it is on paper, without chapter 3.6's care."""
+    """Return exp(xᵢ) / Σⱼ exp(xⱼ) as it is on paper, without chapter 3.6's care."""
     return exp(x) / exp(x).sum()
 
 
@@ -148,7 +148,7 @@ class SelfAttention(Module):
             setattr(self, name, new)
 
     def __call__(self, x: Tensor, **options: Any) -> Tensor:
-        """`options` are those of `attention`: mask, scale, drop."""
+        """Return the output; `options` are those of `attention`: mask, scale, drop."""
         return attention(*self.project(x), **options)
 
     def weights(self, x: Tensor, **options: Any) -> Tensor:
@@ -157,7 +157,7 @@ class SelfAttention(Module):
         return attention_weights(q, k, **options)
 
     def project(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values.   (T, d_in) → three times (T, d_out)"""
+        """Return queries, keys and values.   (T, d_in) → three times (T, d_out)"""
         projected = x @ self.w_q, x @ self.w_k, x @ self.w_v
         if not hasattr(self, "b_q"):
             return projected
@@ -170,20 +170,20 @@ LAYOUT_V2 = [Piece(f"{piece.theirs}.weight", piece.ours, True) for piece in LAYO
 
 
 def version_1(d_k: int = 2, seed: int = 123) -> SelfAttention:
-    """The text's V1: matrices (d_in, d_k), evenly between 0 and 1."""
+    """Return the text's V1: matrices (d_in, d_k), drawn evenly between 0 and 1."""
     draw = np.random.RandomState(seed)
     return SelfAttention(*(torch_rand(draw, 3, d_k) for _ in range(3)))
 
 
 def version_2(d_k: int = 2, seed: int = 789) -> SelfAttention:
-    """The text's V2: matrices (d_k, d_in), evenly between ±1/√d_in; we hold their transposes."""
+    """Return the text's V2, matrices (d_k, d_in) between ±1/√d_in, by their transposes."""
     draw = np.random.RandomState(seed)
     return SelfAttention(*(torch_linear(draw, 3, d_k).T for _ in range(3)))
 
 
-def version_2_biased(seed: int = 789) -> SelfAttention:
-    """The text's V2 with `qkv_bias=True`: each projection draws its weight, and then its bias."""
-    draw = np.random.RandomState(seed)
+def version_2_biased() -> SelfAttention:
+    """Return V2 with `qkv_bias=True`: each projection draws its weight, and then its bias."""
+    draw = np.random.RandomState(789)
     weights, biases = zip(
         *((torch_linear(draw, 3, 2).T, _evenly(draw, 3, 2)) for _ in range(3)), strict=True
     )
@@ -191,7 +191,7 @@ def version_2_biased(seed: int = 789) -> SelfAttention:
 
 
 def two_heads() -> MultiHeadAttention:
-    """V1 and V2 as the two heads of one layer. W_O is ours, Xavier, seed 0: the text has none."""
+    """Return V1 and V2 as the two heads of one layer, with a W_O of ours: Xavier, seed 0."""
     rng = np.random.default_rng(0)
     layer = MultiHeadAttention(3, 2, d_k=2, d_v=2, rng=rng)
     heads = version_1(), version_2()
@@ -201,7 +201,7 @@ def two_heads() -> MultiHeadAttention:
 
 
 def ours() -> dict[str, np.ndarray]:
-    """Every array that the text prints, under the same names, in the same order.
+    """Return every array that the text prints, under the same names, in the same order.
 
     The sums, and what they add up, are float32, because their last digit is decided there.
     """
