@@ -28,7 +28,7 @@ def path(tmp_path_factory):
     folder, contents = tmp_path_factory.mktemp("site"), Book(*book())
     page = contents.chapter(contents.chapters["16"])
     (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
-    for name in ("site.css", "site.js"):
+    for name in ("site.css", "site.js", "exhibit.js"):
         shutil.copyfile(FOLDER / name, folder / name)
     shutil.copytree(FOLDER.parent / "pictures", folder / "pictures")
     return folder / page.file
