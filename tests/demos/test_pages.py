@@ -85,9 +85,8 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
     page = visit(path, viewport={"width": 400, "height": 800}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     page.emulate_media(media="print", color_scheme="light")
-    hidden = (
-        "[...document.querySelectorAll('details > :not(summary)')].filter(e => !e.offsetHeight)"
-    )
+    folded = "[...document.querySelectorAll('details > :not(summary)')]"
+    hidden = f"{folded}.filter(e => !e.offsetHeight && !e.querySelector('iframe'))"
     assert page.evaluate(f"{hidden}.length") == 0
     page.emulate_media(media="screen", color_scheme="light")
     page.set_viewport_size({"width": 1000, "height": 800})
