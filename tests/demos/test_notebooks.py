@@ -196,7 +196,7 @@ def test_a_demo_runs_in_a_kernel_to_its_page_and_its_marks(name, executed, tmp_p
     # Its cells show themselves, so it needs no page.
     outputs = [each for cell in cells for each in cell.outputs if "data" in each]
     parts = [each.data.get("text/html", "") for each in outputs]
-    assert on_the_command_line and "".join(parts).count("<figure>") == FIGURES[name]
+    assert on_the_command_line and "".join(parts).count("</figure>") == FIGURES[name]
     names -= {"index.html"}
     assert {path.name for path in (tmp_path / "out" / name).iterdir()} == names
     bars = re.findall(r"100%.*?(\d+)/\1 ", printed(cells, "stderr"))
