@@ -138,15 +138,23 @@ def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit
     assert said.startswith(
         "The gradient of weights goes back through softmax to scores. It arrives"
     )
-    assert re.search(r"was \(with\) and .+ times \(without\), .+ times less\.$", said)
+    assert re.search(r"was \(with\) and .+ times less\. At scores the two are now \d+ : 1\.$", said)
     names = page.locator("#stations button").all_inner_texts()
     assert names == ["the loss", "weights", "the end"]
     page.click("text=the loss")
-    assert page.inner_text("#say") == "The way back begins at loss: its gradient by itself is 1."
+    assert page.inner_text("#say") == "The way back begins at loss. Its gradient by itself is 1."
     page = visit(pair[0].save(tmp_path / "x.html", at="scores"))
     assert "gradient of scores goes back through multiply to q·kᵀ" in page.inner_text("#say")
     with pytest.raises(ValueError, match=r"one of loss, .*weights, .*: got 'nothing'$"):
         pair[0].save(tmp_path / "x.html", at="nothing")
+
+
+def test_two_passes_of_which_one_was_not_sent_back_are_not_one_page(tmp_path):
+    sent, other = head(1.0), head(1.0)
+    other.contributions = ()
+    for one, two in ((sent, other), (other, sent)):
+        with pytest.raises(ValueError, match="must have made the same operations: these differ"):
+            one.save(tmp_path / "x.html", beside=two)
 
 
 def test_each_number_of_a_worked_step_is_that_of_the_pass(visit, tmp_path):

@@ -22,6 +22,7 @@ CASES = {  # an operation, and the shapes of what it is given
     "layer_norm": (layer_norm, (2, 5), (5,), (5,)),
     "matmul": (np.matmul, (3, 4), (4, 2)),
     "matmul, a batch": (np.matmul, (2, 3, 4), (2, 4, 5)),
+    "matmul, a weight": (np.matmul, (2, 3, 4), (4, 5)),
 }
 
 
@@ -76,6 +77,23 @@ def test_each_row_follows_from_those_above_it():
     np.testing.assert_allclose(product, (h - mean - n * along) / sigma)
 
 
+def test_a_leaf_that_was_given_another_array_has_no_rows_but_those_of_its_operation():
+    w, x = (Tensor([1.0, 2.0], requires_grad=True, name=n) for n in "wx")
+    with Steps() as steps:
+        y = (w * x).sum()
+    w.data = w.data + 100
+    steps.backward(y)
+    assert [c.rows for c in steps.contributions if c.source == steps.contributions[1].target] == [
+        ()
+    ] * 2
+
+
+def test_a_weight_of_a_batch_has_the_rows_of_one_element():
+    found, *_ = contributions(np.matmul, (2, 3, 4), (4, 5))
+    *_, last = found[1].rows
+    assert found[1].rows[0].numbers.size == 6 and last.label.startswith("Σ, element")
+
+
 def test_other_rules_and_empty_arrays_have_no_rows():
     assert contributions(np.exp, (3,))[0][0].rows == ()
     assert worked("softmax", {}, [np.ones((0,))], np.ones(0), np.ones(0), 0, np.ones(0)) == ()
@@ -90,11 +108,12 @@ def test_a_difference_that_its_digits_do_not_show_is_noticed():
 
 
 def test_results_without_a_name_are_called_as_a_person_would():
-    q, k, v, w, x, b, y = (Tensor(np.eye(2), requires_grad=True, name=n) for n in "qkvwxby")
+    q, k, v, w, x, b, y = (Tensor(np.ones((2, 2)), requires_grad=True, name=n) for n in "qkvwxby")
     with Steps() as steps:
         (attention(q, k, v, scale=0.5) - y).sum()
         w * x + b - y
         ((w + x) * b) @ (q * Tensor(np.ones(2), name="a_long_name"))
+        (w @ x).mT, w / (x / b), w @ (x / b), w * 2.0
     names = [
         name for name, v in zip(spoken(steps.vertices), steps.vertices, strict=True) if v.operation
     ]
@@ -113,4 +132,5 @@ def test_results_without_a_name_are_called_as_a_person_would():
         "(w + x) × b",
         "multiply",
         "matmul",
+        *("w·x", "(w·x)ᵀ", "x / b#1", "w / (x / b)", "x / b#2", "w·(x / b)", "w × 2"),
     ]

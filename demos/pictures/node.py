@@ -32,7 +32,5 @@ def picture() -> str:
     parts.append(line([(360, 148), (360, 117)], "back", tip=True))
     alt = "x is a leaf. y = x x leaves a node multiply with the inputs x and x and two VJPs; "
     alt += f"L = {number(loss.item())} leaves a node sum with one. Under no_grad none is left."
-    says = (
-        "Each line that computes something leaves a node, which knows the way back to its inputs."
-    )
+    says = "A line that computes something leaves a node, which knows the way back to its inputs."
     return figure("node", drawing(620, 260, parts, alt), says)

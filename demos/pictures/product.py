@@ -39,5 +39,5 @@ def picture() -> str:
     first = f"{number(1.0)} · {number(2.0)} + {number(0.5)} · {number(1.0)}"
     told = f'<p aria-live="polite">∂L/∂A₁₁ = {first} = {number(found["∂L/∂A"][0, 0])}</p>'
     kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
-    says = "An element of A reaches one row of C: its gradient is that row of G times a row of B."
+    says = "An element of A reaches one row of C, and an element of B one column."
     return figure("product", drawing(520, 275, parts, alt), says, told + data(kept))

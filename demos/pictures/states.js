@@ -1,6 +1,5 @@
 "use strict";
 // A picture that goes from state to state: parts and sentences say in data-at when they are shown.
-// (`all` is of site.js.)
 for (const figure of document.querySelectorAll("figure.pic")) {
   const bar = figure.querySelector(".moves > input[type=range]"), parts = figure.querySelectorAll("[data-at]");
   if (!bar || !parts.length) continue;

@@ -47,5 +47,5 @@ def picture() -> str:
     alt = "Six scores of one query are read in three blocks. m and l are then "
     alt += "; ".join(f"{number(m)} and {number(total)}" for m, total in found)
     alt += f". The weights exp(z - m)/l differ from softmax by {apart:.0e}."
-    says = "No block is needed twice: when m grows, l is multiplied by exp(m - m′)."
+    says = "No block is needed twice: when m grows to m′, l is multiplied by exp(m - m′)."
     return figure("tiles", drawing(520, 280, parts, alt), says)

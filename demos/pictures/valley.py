@@ -70,9 +70,7 @@ def picture() -> str:
     bars += f'value="{RATE}"></label><p aria-live="polite"></p>'
     kept = {"start": START, "minimum": MINIMUM, "steep": STEEP, "momentum": MOMENTUM}
     kept |= {"decay": DECAY, "unit": UNIT, "left": LEFT}
-    says = (
-        f"SGD swings from wall to wall (at rate {2 / STEEP} forever) and creeps along the floor; "
-    )
-    says += "momentum adds up there. Adam’s steps are about as long one way as the other, and the "
-    says += "decay of AdamW pulls it toward 0."
+    says = f"At a high rate SGD swings from wall to wall (at {2 / STEEP} forever) and creeps along "
+    says += "the floor; momentum adds up there. Adam’s steps are about as long one way as the "
+    says += "other, and the decay of AdamW pulls it toward 0."
     return figure("valley", svg, says, bars + data(kept))

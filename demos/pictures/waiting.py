@@ -13,7 +13,7 @@ def picture() -> str:
     b = a + x
     loss = a * b
     right = dict(zip("xab", gradients(loss, [x, a, b]), strict=True))
-    early = (b.data + 0) * 2 * x.data + a.data  # ∂L/∂x if a passes on before b has sent to it
+    early = b.data * 2 * x.data + a.data  # ∂L/∂x if a passes on before b has sent to it
     parts = []
     for start, end in ("xa", "xb", "ab", "aL", "bL"):
         (p, q), (u, v) = PLACES[start], PLACES[end]
@@ -32,7 +32,7 @@ def picture() -> str:
             parts.append(text(column, 150 + 24 * i, words, kind))
     found, wrong = number(float(right["x"])), number(float(early))
     parts.append(text(40, 282, f"∂L/∂x = {found}", "start back big"))
-    parts.append(text(200, 282, f"the oldest first: {wrong}", "start cross"))
+    parts.append(text(200, 282, f"a before b: {wrong}", "start cross"))
     alt = f"a is used by b and by L. The newest first gives {found} for ∂L/∂x, a first {wrong}."
     says = "When the newest is taken, all that was made from it has sent: its gradient is complete."
     return figure("waiting", drawing(560, 300, parts, alt), says)

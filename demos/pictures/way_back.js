@@ -22,7 +22,7 @@ function passes({ Q, K, V, G }) {
   return { q: Q, z, p, o, part, L, average, ...back };
 }
 function shown(x) {
-  const numbers = [x].flat().map((y) => String(Math.abs(y) < 1e-12 ? 0 : Number(y.toPrecision(3))).replace("-", "−"));
+  const numbers = [x].flat().map((y) => String(Math.abs(y) < 1e-12 ? 0 : Number(y.toPrecision(4))).replace("-", "−"));
   return Array.isArray(x) ? `(${numbers.join(", ")})` : numbers[0];
 }
 const found = passes(m);

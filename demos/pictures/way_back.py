@@ -37,7 +37,7 @@ def passes() -> dict[str, np.ndarray]:
 
 def shown(x: np.ndarray) -> str:
     """Return numbers as the picture shows them; what is 0 on paper is 0."""
-    numbers = ", ".join(number(0.0 if abs(y) < 1e-12 else float(y)) for y in np.ravel(x))
+    numbers = ", ".join(number(0.0 if abs(y) < 1e-12 else float(y), 4) for y in np.ravel(x))
     return f"({numbers})" if np.size(x) > 1 else numbers
 
 

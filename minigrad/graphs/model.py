@@ -8,6 +8,7 @@ order in which the tensors were computed. A drawing reads this list, and not the
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -134,6 +135,11 @@ class Model:
                 self._add(t, tuple([known[key(z)] for z in (t.node.inputs if t.node else ())]))
         return known[key(x)]
 
+    def still(self, inputs: Sequence[Tensor], numbers: Sequence[int]) -> bool:
+        """Return whether tensors have the arrays of these vertices: no leaf was given another."""
+        known = [self._numbers.get(self._key(x)) for x in inputs]
+        return known == list(numbers)
+
     def number_of_result(self, x: Any) -> int | None:
         """Return the number of an operation's result that was met; None for anything else."""
         return self._numbers.get(x.node) if isinstance(x, Tensor) else None
@@ -251,27 +257,34 @@ def spoken(vertices: Sequence[Vertex]) -> list[str]:
     The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c.
     """
     found: list[str] = []
+    composed: set[int] = set()  # names of several letters, which may need brackets
+    shortened: set[int] = set()  # of × c nothing can be composed
     for v in vertices:
-        said = v.facts.said
+        said, short = v.facts.said, ""
         inputs = [found[i] for i in v.inputs]
         unknown = {vertices[i].operation for i in v.inputs if not vertices[i].named} & {*inputs}
         if v.named or not said or unknown or (v.facts.moves and v.options not in LAST_TWO):
             found.append(v.title)
             continue
-        if said == "{} × {}" and max(map(len, inputs)) == 1:
+        if len(inputs) > 1:
+            short = said.removeprefix("{}").strip().format(inputs[-1])
+        elif said[0] != "{":
+            short = said.split()[0]  # Σ, mean
+        for k, i in enumerate(v.inputs):
+            is_sum = " + " in inputs[k] or " - " in inputs[k]
+            close = said in ("{}ᵀ", "{}·{}") or (said == "{} / {}" and k)
+            apart = said not in ("{} + {}", "{} - {}") or (said == "{} - {}" and k)
+            if i in composed and (close or (is_sum and apart)):
+                inputs[k] = f"({inputs[k]})"
+        if said == "{} × {}" and all(x.isalpha() and len(x) == 1 for x in inputs):
             said = "{} {}"  # w x, as on paper
-        start, end = said.replace("{}", "x").split()[0], said.removeprefix("{}").strip()
-        sums = [" + " in x or " - " in x for x in inputs]
-        if said != "{} + {}":  # (of a difference the first term needs no brackets)
-            inputs = [
-                f"({x})" if is_sum and (i or said != "{} - {}") else x
-                for i, (x, is_sum) in enumerate(zip(inputs, sums, strict=True))
-            ]
-        short = end.format(inputs[-1]) if len(inputs) > 1 else start
-        is_short = any(x[0] in "+-×/·" for x in inputs)  # (of × c nothing can be composed)
-        whole = short if is_short else said.format(*inputs)
-        found.append(next((x for x in (whole, short) if len(x) <= LONGEST), v.operation))
-    return numbered(found)
+        whole = "" if shortened & {*v.inputs} else said.format(*inputs)
+        name = next((x for x in (whole, short) if 0 < len(x) <= LONGEST), v.operation)
+        composed |= {v.number} if name == whole and re.search("[ ·]", whole) else set()
+        shortened |= {v.number} if name != whole else set()
+        found.append(name)
+    constants = {v.title for v in vertices if v.kind == "constant" and not v.named}
+    return numbered(found, constants - {"constant"})
 
 
 def numbered(titles: Sequence[str], alone: Set[str] = frozenset()) -> list[str]:

@@ -1,8 +1,8 @@
 """Page: a page on which a reader walks through both passes.
 
-A track leads forward over every operation, and then backward over every contribution. Each step of
-the way back is worked out, and says how much of the gradient arrives. The page opens at the step
-where the least arrives.
+A track leads forward over every operation, and then backward over every contribution. The steps of
+some rules are worked out (`worked`), and a step says how much of the gradient arrives. The page
+opens at the step of which the smallest share arrives, means aside.
 
 The page is one file, and makes no request. Its scripts are `page.js` and dagre, which lays out the
 boxes; its content security policy names the hashes of the two, so that nothing else can run. All
@@ -56,7 +56,11 @@ def page(
     """
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
-    made = [([(b.id, b.operation, b.shape, b.frame) for b in each], links) for each, links in drawn]
+    sent = [[(c.source, c.target, c.position) for c in each] for *_, each in passes]
+    made = [
+        ([(b.id, b.operation, b.shape, b.frame) for b in boxes], links, way)
+        for (boxes, links), way in zip(drawn, sent, strict=True)
+    ]
     boxes = drawn[0][0]
     if made[0] != made[-1]:
         raise ValueError("two passes on one page must have made the same operations: these differ")
@@ -176,7 +180,7 @@ def _contribution(
     names: Sequence[str],
     arrived: dict[int, Summary],
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"source": c.source, "target": c.target, "position": c.position}
+    found: dict[str, Any] = {"source": c.source, "target": c.target}
     found["contribution"] = _numbers(c.contribution)
     arrived[c.target] = c.after
     if c.source is not None:
@@ -196,7 +200,7 @@ def _contribution(
                 {
                     "label": row.label,
                     "called": called.get(row.label.split(",")[0], ""),
-                    "numbers": rounded(row.numbers, DIGITS),
+                    "numbers": rounded(row.numbers, 6),
                     "back": row.back,
                 }
                 for row in c.rows
@@ -222,8 +226,10 @@ def _share(c: Contribution, source: Vertex, g: Summary) -> float | None:
 
     None for an operation that only moves, copies or adds numbers, and where nothing went in.
     """
-    only = source.facts.moves or c.position in source.facts.added or source.operation == "sum"
-    return None if only or not 0 < g.norm < math.inf else c.contribution.norm / g.norm
+    copies = source.facts.said == "Σ {}"
+    only = source.facts.moves or c.position in source.facts.added or copies
+    share = c.contribution.norm / g.norm if 0 < g.norm < math.inf else math.nan
+    return None if only or not math.isfinite(share) else share
 
 
 def _formula(displayed: Sequence[str], letter: str) -> str:
@@ -243,15 +249,14 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[dict[str, Any]]:
     """
     vertices, names = passes[0][1], spoken(passes[0][1])
     done = sum(bool(v.operation) for v in vertices)
-    places: dict[str, int] = {}
     least, matters = math.inf, 0
-    for _, found, contributions in passes:
-        noise, arrived = lost(found), dict[int, Summary]()
+    for _, its, contributions in passes:
+        noise, arrived = lost(its), dict[int, Summary]()
         for n, c in enumerate(contributions, done + 1):
             arrived[c.target] = c.after
-            if c.source is None or c.target in noise or found[c.source].facts.averages:
+            if c.source is None or c.target in noise or its[c.source].facts.averages:
                 continue
-            share = _share(c, found[c.source], arrived[c.source])
+            share = _share(c, its[c.source], arrived[c.source])
             if share is not None and share < least:
                 least, matters = share, n
     sent = passes[0][2]
@@ -270,13 +275,10 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[dict[str, Any]]:
                 f"at= names a result whose gradient goes back, one of {known}: got {at!r}"
             )
     first = next((n for n, c in enumerate(sent, done + 1) if c.nth > 1), 0)
-    if matters:
-        source = sent[matters - done - 1].source
-        places[names[source] if source is not None else ""] = matters
-    places |= {"the loss": done + bool(sent)}
-    places |= {"the first +=": first} if first else {}
-    places |= {"the end": done + len(sent)} if sent else {}
-    return [{"name": name, "step": n} for name, n in places.items()]
+    found = [(str(names[sent[matters - done - 1].source or 0]), matters)] if matters else []
+    found += [("the loss", done + 1)] * bool(sent) + [("the first +=", first)] * bool(first)
+    found += [("the end", done + len(sent))] * bool(sent)
+    return [{"name": name, "step": n} for name, n in found]
 
 
 def _numbers(summary: Summary) -> dict[str, Any]:

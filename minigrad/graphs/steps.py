@@ -182,7 +182,8 @@ class Steps:
                 target = self.model.met[source].inputs[i]
                 inputs = [each.data for each in node.inputs]
                 given = (node.options, inputs, t.data, g, i, np.asarray(contribution))
-                rows = worked(node.name, *given) if ours(node.rule) else ()
+                same = self.model.still(node.inputs, self.model.met[source].inputs)
+                rows = worked(node.name, *given) if same and ours(node.rule) else ()
                 note(source, target, i, before, contribution, gradients[x], rows=rows)
 
         note(None, self.model.number_of(loss), 0, None, seed, seed)

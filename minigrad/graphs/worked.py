@@ -4,9 +4,9 @@ A rule says its gradient in one line, ∂L/∂x = y ⊙ (g - ⟨y, g⟩). Here t
 below each other with the numbers of one pass: y, g, ⟨y, g⟩, g - ⟨y, g⟩ and the product. Nothing is
 added to what the rule does: the last row is what its VJP gave, which a test compares to 1e-12.
 
-Of a larger array one row is shown: the one with the largest element of the result. A product of
-matrices shows that element, as a row times a column. The table below has the rules that deserve it;
-for any other rule there are no rows.
+Of a larger array one row is shown: the one with the largest element of the result, or of what is
+summed to it. A product of matrices shows that element, as a row times a column. The table below has
+the rules that deserve it; for any other rule there are no rows.
 
     >>> import numpy as np
     >>> from minigrad.graphs.worked import worked
@@ -22,6 +22,7 @@ for any other rule there are no rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -66,11 +67,12 @@ def worked(
     """
     if rule not in RULES or not contribution.size or not g.size:
         return ()
-    return tuple(RULES[rule](Work(inputs, y, g, position, contribution, options)))
+    with np.errstate(all="ignore"):  # (the rule has warned)
+        return tuple(RULES[rule](Work(inputs, y, g, position, contribution, options)))
 
 
 def cancels(rows: Sequence[Row]) -> bool:
-    """Return whether a row that is a difference has a number far smaller than both of its terms.
+    """Return whether a row "a - b" below a and b has a number far smaller than both of them.
 
     On a page the two terms then show the same digits, and their difference seems to be wrong.
     """
@@ -145,6 +147,9 @@ def _layer_norm(work: Work) -> list[Row]:
 def _matmul(work: Work) -> list[Row]:
     """The largest element of ∂L/∂A = G Bᵀ: a row of G times a row of B. (Of ∂L/∂B: columns.)"""
     a, b = work.inputs
+    if work.position == 1 and b.ndim == 2 < a.ndim:  # a weight, which a whole batch has used
+        a, g = a.reshape(-1, a.shape[-1]), work.g.reshape(-1, work.g.shape[-1])
+        work = work._replace(inputs=(a, b), g=g)
     if work.found.ndim != work.g.ndim or work.found.shape[:-2] != work.g.shape[:-2]:
         return []  # (a factor that was stretched over a batch)
     place = _place(work.found)
@@ -170,7 +175,8 @@ def _summed(work: Work, shape: tuple[int, ...]) -> list[Row]:
     """Return the row of the contribution, if it is a sum over axes that were stretched."""
     if work.found.shape == shape:
         return []
-    return [Row("Σ over where it was used", _largest(work.found, -1)(work.found))]
+    uses = math.prod(shape) // work.found.size
+    return [Row(f"Σ over all {uses} uses", _largest(work.found, -1)(work.found))]
 
 
 def _once(row: Array) -> Array:

@@ -112,9 +112,9 @@ def test_the_way_back_is_that_of_attention_backward(shown):
 
 
 def test_the_still_way_back_says_the_numbers_of_chapter_11():
-    log = number(np.log(3))
+    log = number(np.log(3), 4)
     said = f"z ({log}, 0), p (0.75, 0.25), o (3, 1), average 2, ∂L/∂p (4, −4), ∂L/∂z (1.5, −1.5)"
-    assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3))}, −3, 0, 0)" in alt("way_back")
+    assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3), 4)}, −3, 0, 0)" in alt("way_back")
 
 
 @pytest.mark.parametrize("name", ["valley", "dial", "way_back"])

@@ -172,7 +172,10 @@
       return make("small", {class: "grad"}, words(said, isClosed) || "\u00a0");
     });
     element.append(make("span", {class: "grads"}, ...swatches));
-    if (!isClosed) for (const row of main.boxes[n].rows) element.append(make("span", {class: "row", "data-vertex": row.vertex}, row.text));
+    if (!isClosed) main.boxes[n].rows.forEach((row, k) => {
+      const texts = new Set(passes.map(pass => pass.boxes[n].rows[k].text));
+      element.append(make("span", {class: "row", "data-vertex": row.vertex}, [...texts].join(" | ")));
+    });
   }
 
   function layout() {
@@ -243,7 +246,7 @@
       for (const [kind, [d, at, turn]] of [["head", head], ["tail", tail]]) svg.append(make("path", {class: `tip ${kind}`, d, transform: `translate(${at}) rotate(${turn})`, ...ends}));
       const middle = edge.points[edge.points.length >> 1];
       const [x, y] = edge.words ? [edge.x - edge.width / 2, edge.y + 4] : [middle.x + 8, middle.y + 4];
-      svg.append(make("text", {class: "words", x, y, ...ends, "data-words": edge.words, "data-x": x}, edge.words));
+      svg.append(make("text", {class: "words", x, y, ...ends, "data-words": edge.words}, edge.words));
     }
     place.append(svg);
     place.elements = elements;
@@ -280,6 +283,9 @@
       return tick;
     }));
     $("track").setAttribute("aria-valuemax", seen.length);
+    const ahead = seen.filter(each => isForward(each.last)).length, sums = main.backward.filter(c => c.after).length;
+    $("forward").textContent = `forward: ${ahead} steps`;
+    $("backward").textContent = main.backward.length ? `back: ${seen.length - ahead} steps, ${sums || "none"} of them a sum (+=)` : "";
   }
   const placeText = () => {
     const i = index() + 1, n = seen.filter(each => isForward(each.last)).length;
@@ -365,7 +371,9 @@
     const [a, b] = passes.map(pass => rms(contribution(pass, now().main).contribution));
     return a > 0 && b > 0 && a < Infinity && b < Infinity && a !== b ? (a > b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`) : "";
   }
-  const share = x => x >= 0.995 && x < 1.005 ? "all" : short(x, 2);
+  const share = x => x > 0.95 && x < 1.05 ? "about as long as it was" : `${short(x, 2)} times as long as it was`;
+  // A tensor's name, which is its value if it is a small constant, and may differ between passes.
+  const named = i => [...new Set(passes.map(pass => pass.names[i]))].join(" | ");
 
   function sentence() {
     const {main: k, inside, last} = now();
@@ -377,21 +385,23 @@
   function told(k) {
     if (isForward(k)) {
       const n = main.forward[k - 1], v = main.vertices[n];
-      const from = [...new Set(v.inputs.map(i => main.names[i]))].join(" and ");
-      return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
+      const from = [...new Set(v.inputs.map(named))].join(" and ");
+      return `${named(n)} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
     }
     const c = contribution(main, k), target = main.names[c.target];
-    if (c.source === null) return `The way back begins at ${target}: its gradient by itself is ${c.contribution.shape.length ? "given" : "1"}.`;
+    const seed = passes.map(pass => contribution(pass, k).contribution.whole);
+    if (c.source === null) return `The way back begins at ${target}. ${seed.every(x => x === 1) ? "Its gradient by itself is 1." : "Its gradient was given."}`;
     const said = [`The gradient of ${main.names[c.source]} goes back through ${main.vertices[c.source].operation} to ${target}.`];
     if (c.count && c.after) said.push(`It is added to what ${target} had: contribution ${c.count} (+=).`);
     else if (c.count) said.push(`This is contribution ${c.count}.`);
     const shares = passes.map(pass => contribution(pass, k).share);
     if (shares.every(x => x !== undefined)) {
       const [a, b] = shares;
-      if (passes.length === 1) said.push(a === 0 ? "Nothing of it arrives." : `It arrives ${share(a) === "all" ? "as long as it was" : `${share(a)} times as long as it was`}.`);
+      if (passes.length === 1) said.push(`${a < 1e-15 ? "Nothing of it arrives, but rounding" : `It arrives ${share(a)}`}.`);
       else {
         const far = a > 0 && b > 0 && (a / b > 1.05 || b / a > 1.05) ? (a > b ? `, ${times(a / b)} times less` : `, ${times(b / a)} times more`) : "";
-        said.push(`It arrives ${short(a, 2)} times as long as it was (${label(0)}) and ${short(b, 2)} times (${label(1)})${far}.`);
+        said.push(`It arrives ${share(a)} (${label(0)}) and ${share(b)} (${label(1)})${far}.`);
+        if (ratio()) said.push(`At ${target} the two are now ${ratio()}.`);
       }
     }
     return said.join(" ");
@@ -450,7 +460,7 @@
     parts.forEach(([had, come, total], p) => {
       const {rows} = passes[p].backward[j];
       if (rows) $("work").append(...work(rows, p));
-      if (rows && passes[p].backward[j].cancels) $("work").append(make("p", {class: "note"}, "Two of these numbers show the same digits, and their difference is small: it was computed with all digits."));
+      if (rows && passes[p].backward[j].cancels) $("work").append(make("p", {class: "note"}, "A number of g and ⟨y, g⟩ show the same digits. Their difference is small: it was computed with all digits."));
       if (had) columns[p].append(heat(had, "before", most, true), make("span", {class: "sign"}, "+"));
       if (had || !rows) columns[p].append(heat(come, "contribution", most, true));
       if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most, true));
@@ -486,10 +496,7 @@
     if (index() === seen.length - 1) go(seen[0].last);
     playing = setInterval(() => { if (index() === seen.length - 1) play(); else move(1); }, 1200);
   }
-  function choose(n) {
-    if (!chosen.delete(n)) chosen.add(n);
-    paint();
-  }
+  const choose = n => { if (!chosen.delete(n)) chosen.add(n); paint(); };
   function link() {
     if (location.protocol === "about:") return;  // (a page inside of another has no address)
     const parts = [];
@@ -560,10 +567,6 @@
       button.addEventListener("click", () => go(each.step));
       $("stations").append(button);
     }
-    const sums = main.backward.filter(c => c.after).length;
-    $("forward").append(`forward: ${FORWARD} operations`);
-    $("backward").append(`back: ${main.backward.length} contributions, ${sums ? `${sums} of them added (+=)` : "no +="}`);
-    if (!main.backward.length) $("backward").remove();
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
