@@ -9,8 +9,9 @@ import pytest
 
 from attention import attention_backward
 from attention.positions import sinusoidal
-from demos.pictures import number, valley, way_back
+from demos.pictures import error, number, product, valley, waiting, way_back
 from demos.site._templates import FOLDER
+from minigrad import idea
 
 # The texts of a drawing that leave it, and the pairs that overlap.
 UNCLEAR = """() => {
@@ -32,8 +33,8 @@ UNCLEAR = """() => {
 def shown(visit, tmp_path):
     """shown(name, *settings of its sliders, **options): its page, and what it has computed."""
 
-    def shown(name, *settings, **options):
-        picture = importlib.import_module(f"demos.pictures.{name}").picture()
+    def shown(name, *settings, picture="", **options):
+        picture = importlib.import_module(f"demos.pictures.{picture or name}").picture()
         script = (FOLDER.parent / "pictures" / f"{name}.js").read_text(encoding="utf-8")
         css = (FOLDER / "site.css").read_text(encoding="utf-8")
         path = tmp_path / f"{name}.html"
@@ -43,7 +44,7 @@ def shown(visit, tmp_path):
         page = visit(path, viewport={"width": 420, "height": 900}, **options)
         for i, value in enumerate(settings):
             page.locator("input").nth(i).fill(str(value))
-        return page, json.loads(page.get_attribute(".pic", "data-found"))
+        return page, json.loads(page.get_attribute(".pic", "data-found") or "null")
 
     return shown
 
@@ -128,3 +129,44 @@ def test_everyone_can_read_and_move_it(shown, findings, name):
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowLeft" if name != "way_back" else "Enter")
     assert page.text_content(".moves p") != before
+
+
+@pytest.mark.parametrize(
+    ("name", "i", "j"), [("A", 0, 0), ("A", 1, 2), ("B", 0, 0), ("B", 1, 1), ("B", 2, 0)]
+)
+def test_what_comes_back_to_an_element_is_its_gradient(shown, name, i, j):
+    page, first = shown("product")
+    numbers = product.numbers()
+    assert first == numbers["∂L/∂A"][0, 0]
+    page.locator(f"[data-m={name}][data-i='{i}'][data-j='{j}']").focus()
+    found = float(page.get_attribute("#product", "data-found"))
+    assert found == numbers[f"∂L/∂{name}"][i, j] and page.evaluate(UNCLEAR) == []
+    assert page.locator(".reached").count() == 4 and page.locator(".now").count() == 1
+
+
+@pytest.mark.parametrize("power", [-12, -8.5, -5.5, -3, 0])
+def test_the_error_of_a_step_is_that_of_difference(shown, power):
+    page, found = shown("error", power)
+    assert found == pytest.approx(error.error(power), rel=1e-6, abs=1e-12)
+    assert page.evaluate(UNCLEAR) == []
+
+
+def test_the_loop_walks_back_in_the_order_of_chapter_0(visit, shown):
+    page, _ = shown("states", picture="loop")
+    bar = page.locator(".moves input")
+    for turn, taken in enumerate(("", "L", "b", "a", "c", "x")):
+        bar.fill(str(turn))
+        now = page.locator("g.now:visible").all_text_contents()
+        assert [each[:1] for each in now] == [taken] * bool(taken)
+        assert page.evaluate(UNCLEAR) == []
+
+
+def test_the_newest_first_gives_the_gradient_and_a_before_b_does_not():
+    def value(x):
+        a = idea.multiply(x, x)
+        b = a.array + x.array
+        return a.array * b
+
+    slope = (value(idea.Value(3.001)) - value(idea.Value(2.999))) / 0.002
+    assert f"gives {number(slope)} for" in alt("waiting") and "81" in alt("waiting")
+    assert waiting.picture().count("135") >= 2
