@@ -8,11 +8,11 @@ Some move: `name.js` finds the figure by its id, and what it computes is tested 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from html import escape
 
+from demos.site import _templates
 from demos.site._templates import formula, inline
 
 CHAPTERS = {  # of a chapter: its picture's module
@@ -97,9 +97,8 @@ def number(x: float, digits: int = 3) -> str:
 
 
 def data(found: object) -> str:
-    """Return JSON for a script, in which nothing can end the element around it."""
-    shown = json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json">{shown}</script>'
+    """Return what a picture's script is given, as JSON."""
+    return f'<script type="application/json">{_templates.data(found)}</script>'
 
 
 def states(says: Sequence[str], label: str) -> str:

@@ -7,7 +7,6 @@ same in the browser, at each move.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -23,7 +22,7 @@ from demos.__main__ import said, seconds
 from demos.laboratory import explorable
 from demos.site._chapters import Book
 from demos.site._landing import bars
-from demos.site._templates import FOLDER, Links, Page, fill, formula, inline, markdown
+from demos.site._templates import FOLDER, Links, Page, data, fill, formula, inline, markdown
 from minigrad import Steps, Tensor, gradients, softmax
 from minigrad.runs.saving import write_whole
 
@@ -32,11 +31,6 @@ SETTINGS = np.linspace(0, 1, 101)  # of the slider; the scale is d_k^(setting - 
 SCALES = {"1/d_k": 0, "1/√d_k": 50, "1, no scale": 100}  # and their places among the settings
 NAMES = {"x": "x", "y": "y", "g": "g", "departures": "g - ⟨y, g⟩", "of_x": "∂L/∂x"}
 LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
-
-
-def data(found: object) -> str:
-    """Return JSON for a page, in which nothing can end the script element around it."""
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def measured(d_k: int, keys: int, seed: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ allows these and no script inside of it. All text is escaped.
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -305,6 +306,11 @@ def page_alone(
         footer=footer,
         scripts="".join(f"<script>{script}</script>" for script in scripts),
     ).encode(errors="replace")  # (half of a surrogate pair becomes a ?)
+
+
+def data(found: object) -> str:
+    """Return JSON for a page, in which nothing can end the script element around it."""
+    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def policy_name(script: str) -> str:

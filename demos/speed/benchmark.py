@@ -1,4 +1,4 @@
-"""How fast is it: this engine beside NumPy written by hand, and beside PyTorch.
+"""Speed: this engine beside NumPy written by hand, and beside PyTorch.
 
 Claim. All contestants compute the same numbers, and the table says honestly how long each takes.
 "hand" is forward, backward and Adam derived on paper for one model and written in NumPy: how fast

@@ -128,7 +128,7 @@ def _pass(
     boxes, links = drawn
     numbers = {box.id: n for n, box in enumerate(boxes)}
     names, noise = spoken(vertices), lost(vertices)
-    arrived: dict[int, Summary] = {}  # the gradient of each tensor, as it is when it goes on
+    sent = list(zip(contributions, _shares(vertices, contributions), strict=True)) if steps else []
 
     def seen(gradient: Summary, n: int) -> dict[str, Any]:
         shade = DEAD if n in noise or limits is None else colour(gradient.rms, limits)
@@ -168,24 +168,18 @@ def _pass(
         ],
         "forward": [v.number for v in vertices if v.operation] if steps else [],
         "backward": [
-            _contribution(c, vertices, names, arrived) | seen(c.after, c.target)
-            for c in (contributions if steps else ())
+            _contribution(c, share, vertices, names) | seen(c.after, c.target) for c, share in sent
         ],
     }
 
 
 def _contribution(
-    c: Contribution,
-    vertices: Sequence[Vertex],
-    names: Sequence[str],
-    arrived: dict[int, Summary],
+    c: Contribution, share: float | None, vertices: Sequence[Vertex], names: Sequence[str]
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"source": c.source, "target": c.target}
     found["contribution"] = _numbers(c.contribution)
-    arrived[c.target] = c.after
     if c.source is not None:
         v = vertices[c.source]
-        share = _share(c, v, arrived[c.source])
         found |= {"share": rounded(share, 3)} if share is not None else {}
         letter = v.letters[c.position] if c.position < len(v.letters) else ""
         found["formula"] = _formula(v.displayed, letter)
@@ -221,15 +215,26 @@ def _contribution(
     return found
 
 
-def _share(c: Contribution, source: Vertex, g: Summary) -> float | None:
-    """Return how long the contribution is beside the gradient that went in.
+def _shares(
+    vertices: Sequence[Vertex], contributions: Sequence[Contribution]
+) -> list[float | None]:
+    """Return for each contribution how long it is beside the gradient that went in.
 
-    None for an operation that only moves, copies or adds numbers, and where nothing went in.
+    None for the seed, for an operation that only moves, copies or adds numbers, and where nothing
+    went in.
     """
-    copies = source.facts.said == "Σ {}"
-    only = source.facts.moves or c.position in source.facts.added or copies
-    share = c.contribution.norm / g.norm if 0 < g.norm < math.inf else math.nan
-    return None if only or not math.isfinite(share) else share
+    arrived: dict[int, float] = {}  # the length of each tensor's gradient, when it goes on
+    found: list[float | None] = []
+    for c in contributions:
+        share = math.nan
+        if c.source is not None:
+            facts, g = vertices[c.source].facts, arrived[c.source]
+            copies = facts.said == "Σ {}"
+            if not (facts.moves or c.position in facts.added or copies) and 0 < g < math.inf:
+                share = c.contribution.norm / g
+        arrived[c.target] = c.after.norm
+        found.append(share if math.isfinite(share) else None)
+    return found
 
 
 def _formula(displayed: Sequence[str], letter: str) -> str:
@@ -251,13 +256,11 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[dict[str, Any]]:
     done = sum(bool(v.operation) for v in vertices)
     least, matters = math.inf, 0
     for _, its, contributions in passes:
-        noise, arrived = lost(its), dict[int, Summary]()
-        for n, c in enumerate(contributions, done + 1):
-            arrived[c.target] = c.after
-            if c.source is None or c.target in noise or its[c.source].facts.averages:
+        noise, shares = lost(its), _shares(its, contributions)
+        for n, (c, share) in enumerate(zip(contributions, shares, strict=True), done + 1):
+            if c.source is None or share is None or its[c.source].facts.averages:
                 continue
-            share = _share(c, its[c.source], arrived[c.source])
-            if share is not None and share < least:
+            if share < least and c.target not in noise:
                 least, matters = share, n
     sent = passes[0][2]
     if at is not None:

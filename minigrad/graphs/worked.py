@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a rule's rows are made of: inputs, output, gradient, position, contribution, options."""
+    """Hold what rows are made of: inputs, output, gradient, position, contribution, options."""
 
     inputs: Sequence[Array]
     y: Array
