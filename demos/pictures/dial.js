@@ -22,12 +22,10 @@ function show() {
   const turns = rows.ink.map((hand, i) => turn(hand, rows.cross[i]));
   for (const [kind, hands] of Object.entries(rows)) {
     hands.forEach(([sin, cos], i) => {
-      const hand = figure.querySelector(`[data-pair="${i}"] [data-hand=${kind}]`), x = m.middles[i];
-      hand.setAttribute("points", `${x},${m.y} ${x + m.radius * sin},${m.y - m.radius * cos}`);
+      const hand = figure.querySelector(`[data-pair="${i}"] [data-hand=${kind}]`), x = m.middles[i], long = m.radii[kind];
+      hand.setAttribute("points", `${x},${m.y} ${x + long * sin},${m.y - long * cos}`);
     });
-    const tip = figure.querySelector(`[data-tip=${kind}]`), [sin, cos] = hands[0];
-    tip.setAttribute("x", m.middles[0] + (m.radius + 26) * sin);
-    tip.setAttribute("y", m.y + 5 - (m.radius + 18) * cos);
+    figure.querySelector(`[data-value=${kind}]`).textContent = kind === "ink" ? t : t + shift;
   }
   turns.forEach((angle, i) => {
     const dial = figure.querySelector(`[data-pair="${i}"]`);

@@ -1,36 +1,48 @@
 """Pictures · A line of code, and a node appears (chapter 1.2)."""
 
-from demos.pictures import box, drawing, figure, line, number, text
-from minigrad import Tensor
+from demos.pictures import drawing, figure, line, number, text
+from minigrad import Tensor, no_grad
 
-CODE = ("x = Tensor([1, 2, 3], …)", "y = x * x", "L = y.sum()", "with no_grad(): x * x")
+CODE = ("x = Tensor([1.0, 2.0, 3.0], requires_grad=True)", "y = x * x", "L = y.sum()")
+CODE = (*CODE, "with no_grad(): z = x * x")
+VJPS = {"multiply": "VJPs: g · x, g · x", "sum": "VJP: g, repeated"}
 
 
 def picture() -> str:
-    """Return the figure: three lines and what each of them leaves; a fourth leaves nothing."""
+    """Return the figure: four lines and the tensors they make, two of which hold a node."""
     x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * x
     loss = y.sum()
-    parts, heights = [], (36, 100, 164, 228)
-    for i, (code, height) in enumerate(zip(CODE, heights, strict=True)):
-        parts.append(text(20, height + 5, code, "start mono"))
-        if i < 3:
-            parts.append(line([(230, height), (300, height)], "soft"))
-    parts += [
-        box(360, 36, "x", "", 90),
-        text(420, 41, "a leaf: it has no node", "start soft"),
-        text(320, 233, "no node: nothing to go back by", "start soft"),
-    ]
-    named = {id(x): "x", id(y): "y"}
-    for name, t, height in (("y", y, 100), ("L", loss, 164)):
-        node = t.node
-        inputs = ", ".join(named[id(each)] for each in node.inputs)
-        parts.append(box(360, height, f"{name}: {node.name}", "", 110))
-        says = f"inputs {inputs} · {len(node.vjps)} VJP{'s' * (len(node.vjps) > 1)}"
-        parts.append(text(428, height + 5, says, "start soft"))
-    parts += [line([(a, 84 - 2), (a, 53)], "back", tip=True) for a in (350, 370)]
-    parts.append(line([(360, 148), (360, 117)], "back", tip=True))
-    alt = "x is a leaf. y = x x leaves a node multiply with the inputs x and x and two VJPs; "
-    alt += f"L = {number(loss.item())} leaves a node sum with one. Under no_grad none is left."
-    says = "A line that computes something leaves a node, which knows the way back to its inputs."
-    return figure("node", drawing(620, 260, parts, alt), says)
+    with no_grad():
+        z = x * x
+    named, parts = {"x": x, "y": y, "L": loss, "z": z}, []
+    for i, ((name, t), code) in enumerate(zip(named.items(), CODE, strict=True)):
+        top, end = 22 + 86 * i, 44 + 34 * t.size
+        parts.append(text(16, top + 4, code, "start mono"))
+        parts.append(text(26, top + 37, name, "big"))
+        for j, value in enumerate(t.data.ravel()):
+            parts.append(f'<rect x="{44 + 34 * j}" y="{top + 18}" width="34" height="28"/>')
+            parts.append(text(61 + 34 * j, top + 37, number(value), "fore"))
+        if node := t.node:
+            inputs = [key for each in node.inputs for key in named if named[key] is each]
+            parts.append(f'<rect x="232" y="{top - 8}" width="172" height="68" rx="7"/>')
+            says = (f"node: {node.name}", f"inputs: {', '.join(inputs)}", VJPS[node.name])
+            for row, (words, kind) in enumerate(zip(says, ("", "", " back"), strict=True)):
+                parts.append(text(244, top + 12 + 20 * row, words, f"start{kind}"))
+            parts.append(line([(end, top + 32), (231, top + 32)], "soft", tip=True))
+            parts.append(text(190, top + 50, f"{name}.node", "mono"))
+            for j in range(len(inputs)):
+                ends = [(231, top + 13 - 10 * j), (103 + 24 * j, top - 38)]
+                parts.append(line(ends, "back", tip=True))
+        else:
+            leaf = "a leaf: nothing made it, so no node"
+            says = leaf if t.requires_grad else "no node: no way back"
+            parts.append(text(end + 14, top + 37, says, "start soft"))
+    alt = "x is a leaf: it has no node. y = x x holds a node multiply with the inputs x and x and "
+    alt += f"two VJPs; L = {number(loss.item())} holds a node sum with the input y and one VJP. "
+    alt += "z = x x, made under no_grad, holds none."
+    says = (
+        "A tensor that was computed holds a node: the operation, its inputs, and a VJP for each of "
+    )
+    says += "them. A leaf holds none."
+    return figure("node", drawing(420, 340, parts, alt), says)

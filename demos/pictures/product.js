@@ -3,7 +3,7 @@
 {
 const figure = document.querySelector("#product"), cells = [...figure.querySelectorAll(".cell")];
 const m = JSON.parse(figure.querySelector("script").textContent);
-const low = (n) => "₁₂₃₄"[n], shown = (x) => String(Number(x.toPrecision(3))).replace("-", "−");
+const shown = (x) => String(Number(x.toPrecision(3))).replace("-", "−");
 
 // Of Aᵢₖ: row i of G times row k of B. Of Bₖⱼ: column k of A times column j of G.
 function terms(name, i, j) {
@@ -20,13 +20,23 @@ function point(cell) {
     each.classList.toggle("used", used);
   }
   const pairs = terms(name, i, j), sum = pairs.reduce((total, [x, y]) => total + x * y, 0);
-  const bracket = (x) => (x < 0 ? `(${shown(x)})` : shown(x));
+  const bracket = (x) => (x < 0 ? `(${shown(x)})` : shown(x)), place = `${i + 1}${j + 1}`;
   const told = pairs.map(([x, y]) => `${bracket(x)} · ${bracket(y)}`).join(" + ");
-  figure.querySelector("p").textContent = `∂L/∂${name}${low(i)}${low(j)} = ${told} = ${shown(sum)}`;
+  const set = (letter) => `<tspan class="var">${letter}</tspan>`;
+  const low = `<tspan dy="4" class="small">${place}</tspan><tspan dy="-4">\u200b</tspan>`;
+  figure.querySelector("[data-sum]").innerHTML = `∂${set("L")}/∂${set(name)}${low} = ${told} = ${shown(sum)}`;
+  const [kind, at, other, from] = name === "A" ? ["row", i, "B", j] : ["column", j, "A", i];
+  const said = (letter, number) => `${kind} ${number + 1} of <var>${letter}</var>`;
+  const reaches = `<var>${name}</var><sub>${place}</sub> reaches ${said("C", at)}.`;
+  figure.querySelector("p").innerHTML = `${reaches} Its gradient is ${said("G", at)} times ${said(other, from)}.`;
   figure.dataset.found = sum;
 }
 figure.querySelector(".moves").hidden = false;
+figure.querySelector("svg").setAttribute("role", "group");
 for (const cell of cells.filter((each) => "AB".includes(each.dataset.m))) {
+  const { m: name, i, j } = cell.dataset;
+  const said = `${name}, row ${Number(i) + 1}, column ${Number(j) + 1}: ${cell.textContent}`;
+  for (const [key, value] of Object.entries({ tabindex: 0, role: "button", "aria-label": said })) cell.setAttribute(key, value);
   for (const event of ["pointerenter", "focus", "click"]) cell.addEventListener(event, () => point(cell));
 }
 point(cells[0]);

@@ -5,8 +5,10 @@ import numpy as np
 from demos.pictures import data, drawing, figure, number, text
 from minigrad import Tensor, gradients
 
-SIDE = 44
-PLACES = {"A": (40, 158), "B": (210, 20), "C": (210, 158), "G": (400, 158)}
+SIDE = 40
+PLACES = {"A": (36, 152), "B": (190, 18), "C": (190, 152), "G": (316, 152)}
+LEGEND = {"now": "the element", "reached": "what it reaches", "used": "its factors"}
+STILL = {"A": "now", "B": "used", "C": "reached", "G": "reached"}  # of A₁₁ (in B: of its row 1)
 
 
 def numbers() -> dict[str, np.ndarray]:
@@ -19,25 +21,29 @@ def numbers() -> dict[str, np.ndarray]:
 
 
 def picture() -> str:
-    """Return the figure: four matrices; an element of A or B is a button."""
+    """Return the figure: four matrices, and the sum for A₁₁; another element can be pointed at."""
     found, parts = numbers(), []
     for name, (x, y) in PLACES.items():
-        parts.append(text(x - 16, y + SIDE * len(found[name]) / 2 + 5, name, "big"))
+        parts.append(text(x - 18, y + SIDE * len(found[name]) / 2 + 5, f"*{name}*", "big"))
         for (i, j), value in np.ndenumerate(found[name]):
             a, b = x + SIDE * j, y + SIDE * i
-            at = f'class="cell" data-m="{name}" data-i="{i}" data-j="{j}"'
-            says = f"{name}, row {i + 1}, column {j + 1}: {number(value)}"
-            at += f' tabindex="0" role="button" aria-label="{says}"' * (name in "AB")
-            kind = "back" if name == "G" else "fore"
-            shape = f'<rect x="{a}" y="{b}" width="{SIDE}" height="{SIDE}"/>'
-            middle = text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind)
-            parts.append(f"<g {at}>{shape}{middle}</g>")
-    parts.append(text(330, 60, "Point at an element", "start soft"))
-    parts.append(text(330, 80, "of A or of B.", "start soft"))
+            kind = f"cell {STILL[name]}" if i == 0 and (j == 0 or name != "A") else "cell"
+            shape = f'<rect x="{a + 2}" y="{b + 2}" width="{SIDE - 4}" height="{SIDE - 4}"/>'
+            shown = text(a + 20, b + 25, number(value), "back" if name == "G" else "fore")
+            at = f'class="{kind}" data-m="{name}" data-i="{i}" data-j="{j}"'
+            parts.append(f"<g {at}>{shape}{shown}</g>")
+    for i, (kind, words) in enumerate(LEGEND.items()):
+        shape = f'<rect x="18" y="{22 + 28 * i}" width="16" height="16"/>'
+        parts.append(f'<g class="{kind}">{shape}{text(42, 35 + 28 * i, words, "start soft")}</g>')
+    parts += [text(304, 62, "C = A B", "start soft"), text(304, 90, "G = ∂L/∂C", "start soft")]
+    first = f"{number(1.0)} · {number(2.0)} + {number(0.5)} · {number(1.0)}"
+    told = f"∂L/∂A₁₁ = {first} = {number(found['∂L/∂A'][0, 0])}"
+    parts.append(text(210, 266, told, "big", sum=""))
     shown = "; ".join(f"{x}: {found[x].ravel().tolist()}" for x in ("∂L/∂A", "∂L/∂B"))
     alt = f"A (2 × 3), B (3 × 2), C = A B, and G = ∂L/∂C, with {shown}."
-    first = f"{number(1.0)} · {number(2.0)} + {number(0.5)} · {number(1.0)}"
-    told = f'<p aria-live="polite">∂L/∂A₁₁ = {first} = {number(found["∂L/∂A"][0, 0])}</p>'
     kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
-    says = "An element of A reaches one row of C, and an element of B one column."
-    return figure("product", drawing(520, 275, parts, alt), says, told + data(kept))
+    says = "An element of A reaches one row of C, an element of B one column. Its gradient is that "
+    says += "row or column of G times the element’s factors."
+    hint = "Point at an element of <var>A</var> or <var>B</var>."
+    moved = f'{hint}<p aria-live="polite"></p>{data(kept)}'
+    return figure("product", drawing(420, 284, parts, alt), says, moved)

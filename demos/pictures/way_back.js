@@ -25,15 +25,15 @@ function shown(x) {
   const numbers = [x].flat().map((y) => String(Math.abs(y) < 1e-12 ? 0 : Number(y.toPrecision(4))).replace("-", "−"));
   return Array.isArray(x) ? `(${numbers.join(", ")})` : numbers[0];
 }
-const found = passes(m);
+const found = passes(m), numbers = { ...found, t: m.Q.map((_, t) => t + 1) };
 function point(t) {
-  for (const each of figure.querySelectorAll("[data-value]")) each.textContent = shown(found[each.dataset.value][t]);
+  for (const each of figure.querySelectorAll("[data-value]")) each.textContent = shown(numbers[each.dataset.value][t]);
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", i === t));
   const first = found["∂L/∂z"][t][0], [more, less] = first > 0 ? [1, 2] : [2, 1];
   const said = Math.abs(first) < 1e-12
     ? "Both values raise the loss equally: no score can change it, and the query gets 0."
-    : `Value ${more} raises the loss more than the average ${shown(found.average[t])}, value ${less} less. So ∂L/∂q points toward key ${more} and away from key ${less}.`;
-  figure.querySelector("p").textContent = said;
+    : `Value ${more} raises the loss more than the average ${shown(found.average[t])}, value ${less} less. So ∂<var>L</var>/∂<var>q</var> points toward key ${more} and away from key ${less}; a step of descent goes the other way.`;
+  figure.querySelector("p").innerHTML = said;
 }
 figure.dataset.found = JSON.stringify(found);
 figure.querySelector(".moves").hidden = false;

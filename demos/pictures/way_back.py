@@ -11,11 +11,15 @@ K = np.array([[LN3, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]])
 V = np.array([[4.0, 0.0], [0.0, 4.0]])
 G, SCALE = np.array([[1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]), 0.5
 LANES = {  # of each lane: where it is, its boxes, and what is on the arrow between two of them
-    "fore": (16, "q z p o L", ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "L = Σ g·o, here"]),
+    "fore": (
+        16,
+        "q z p o L",
+        ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "its part of L, g·o"],
+    ),
     "back": (
-        272,
+        226,
         "∂L/∂q ∂L/∂z ∂L/∂p ∂L/∂o ∂L/∂L",
-        ["½ Σⱼ ∂L/∂zⱼ kⱼ", "pⱼ (∂L/∂pⱼ - average)", "∂L/∂pⱼ = g·vⱼ", "g"],
+        ["½ Σⱼ ∂L/∂zⱼ kⱼ", "pⱼ (∂L/∂pⱼ - g·o)", "∂L/∂pⱼ = g·vⱼ", "∂L/∂o = g"],
     ),
 }
 
@@ -44,30 +48,38 @@ def shown(x: np.ndarray) -> str:
 def picture() -> str:
     """Return the figure: the lane forward, the lane back, and the first query's numbers in both."""
     found = passes()
-    found |= {name: np.full(len(Q), value) for name, value in (("L", found["L"]), ("∂L/∂L", 1.0))}
-    parts = []
+    found |= {"∂L/∂L": np.ones(len(Q)), "t": np.arange(1.0, len(Q) + 1)}
+    total = f"{' + '.join(map(shown, found['part']))} = {shown(found['L'])}"
+    parts = [text(16, 25, "forward, of query", "start fore"), text(226, 25, "back", "start back")]
+    parts.append(text(143, 25, shown(found["t"][0]), "start fore", value="t"))
     for kind, (x, names, rules) in LANES.items():
         for i, name in enumerate(names.split()):
-            y = 16 + 74 * i
-            parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="232" height="32" rx="7"/>')
+            y = 36 + 74 * i
+            parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="198" height="32" rx="7"/>')
             parts.append(text(x + 12, y + 21, name, f"start {kind}"))
-            parts.append(text(x + 220, y + 21, shown(found[name][0]), f"end {kind}", value=name))
+            value, at = (total, {}) if name == "L" else (shown(found[name][0]), {"value": name})
+            parts.append(text(x + 188, y + 21, value, f"end {kind}", **at))
             if i < 4:
                 ends = [(x + 24, y + 34), (x + 24, y + 72)][:: 1 if kind == "fore" else -1]
                 parts.append(line(ends, kind, tip=True))
-                parts.append(text(x + 40, y + 58, rules[i], "start soft"))
-    parts.append(line([(248, 328), (270, 328)], "back", tip=True))
-    parts.append(text(236, 296, shown(found["part"][0]), "end fore", value="part"))
-    parts.append(text(492, 148, shown(found["average"][0]), "end back", value="average"))
-    for i in range(len(K)):
-        both = f"k{'₁₂'[i]} = {shown(K[i])}, v{'₁₂'[i]} = {shown(V[i])}"
-        parts.append(text(16 + 256 * i, 376, both, "start"))
+                parts.append(text(x + 36, y + 58, rules[i], "start soft"))
+    parts.append(line([(214, 348), (225, 348)], "back", tip=True))
+    parts.append(text(204, 316, shown(found["part"][0]), "end fore", value="part"))
+    for i, rows in ((0, K), (1, V)):
+        for j, row in enumerate(rows):
+            words = f"{'kv'[i]}{'₁₂'[j]} = {shown(row)}"
+            parts.append(text(16 + 210 * j, 394 + 22 * i, words, "start"))
     alt = f"Query {shown(Q[0])}: "
     alt += ", ".join(f"{name} {shown(found[name][0])}" for name in ("z", "p", "o", "average"))
     alt += "".join(f", ∂L/∂{name} {shown(found[f'∂L/∂{name}'][0])}" for name in "pzq") + "."
     buttons = "".join(f'<button type="button">query {i + 1}</button> ' for i in range(len(Q)))
     kept = {"Q": Q.tolist(), "K": K.tolist(), "V": V.tolist(), "G": G.tolist(), "scale": SCALE}
-    says = "A score’s gradient is its weight times how far its ∂L/∂p is above the average. The "
-    says += "query’s is ½ times the sum of the keys with these factors."
+    says = (
+        "L is the sum of the g·o of all three queries. A score’s gradient is its weight times how "
+    )
+    says += (
+        "far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum of the "
+    )
+    says += "keys with these factors."
     moved = f'{buttons}<p aria-live="polite"></p>{data(kept)}'
-    return figure("way_back", drawing(520, 392, parts, alt), says, moved)
+    return figure("way_back", drawing(440, 430, parts, alt), says, moved)
