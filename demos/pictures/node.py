@@ -5,7 +5,8 @@ from minigrad import Tensor, no_grad
 
 CODE = ("x = Tensor([1.0, 2.0, 3.0], requires_grad=True)", "y = x * x", "L = y.sum()")
 CODE = (*CODE, "with no_grad(): z = x * x")
-VJPS = {"multiply": "VJPs: g · x, g · x", "sum": "VJP: g, repeated"}
+SAYS = {"x": "a leaf: nothing made it, so no node", "z": "no node: no way back"}
+SAYS |= {"y": "VJPs: g · x, g · x", "L": "VJP: g, repeated"}
 
 
 def picture() -> str:
@@ -26,7 +27,7 @@ def picture() -> str:
         if node := t.node:
             inputs = [key for each in node.inputs for key in named if named[key] is each]
             parts.append(f'<rect x="232" y="{top - 8}" width="172" height="68" rx="7"/>')
-            says = (f"node: {node.name}", f"inputs: {', '.join(inputs)}", VJPS[node.name])
+            says = (f"node: {node.name}", f"inputs: {', '.join(inputs)}", SAYS[name])
             for row, (words, kind) in enumerate(zip(says, ("", "", " back"), strict=True)):
                 parts.append(text(244, top + 12 + 20 * row, words, f"start{kind}"))
             parts.append(line([(end, top + 32), (231, top + 32)], "soft", tip=True))
@@ -35,14 +36,10 @@ def picture() -> str:
                 ends = [(231, top + 13 - 10 * j), (103 + 24 * j, top - 38)]
                 parts.append(line(ends, "back", tip=True))
         else:
-            leaf = "a leaf: nothing made it, so no node"
-            says = leaf if t.requires_grad else "no node: no way back"
-            parts.append(text(end + 14, top + 37, says, "start soft"))
+            parts.append(text(end + 14, top + 37, SAYS[name], "start soft"))
     alt = "x is a leaf: it has no node. y = x x holds a node multiply with the inputs x and x and "
     alt += f"two VJPs; L = {number(loss.item())} holds a node sum with the input y and one VJP. "
     alt += "z = x x, made under no_grad, holds none."
-    says = (
-        "A tensor that was computed holds a node: the operation, its inputs, and a VJP for each of "
-    )
-    says += "them. A leaf holds none."
+    says = "A tensor that was computed holds a node: the operation, its inputs, and a VJP for each "
+    says += "of them. A leaf holds none."
     return figure("node", drawing(420, 340, parts, alt), says)

@@ -20,19 +20,16 @@ function point(cell) {
     each.classList.toggle("used", used);
   }
   const pairs = terms(name, i, j), sum = pairs.reduce((total, [x, y]) => total + x * y, 0);
-  const bracket = (x) => (x < 0 ? `(${shown(x)})` : shown(x)), place = `${i + 1}${j + 1}`;
+  const bracket = (x) => (x < 0 ? `(${shown(x)})` : shown(x));
   const told = pairs.map(([x, y]) => `${bracket(x)} · ${bracket(y)}`).join(" + ");
   const set = (letter) => `<tspan class="var">${letter}</tspan>`;
-  const low = `<tspan dy="4" class="small">${place}</tspan><tspan dy="-4">\u200b</tspan>`;
+  const low = `<tspan dy="4" class="small">${i + 1}${j + 1}</tspan><tspan dy="-4">\u200b</tspan>`;
   figure.querySelector("[data-sum]").innerHTML = `∂${set("L")}/∂${set(name)}${low} = ${told} = ${shown(sum)}`;
-  const [kind, at, other, from] = name === "A" ? ["row", i, "B", j] : ["column", j, "A", i];
-  const said = (letter, number) => `${kind} ${number + 1} of <var>${letter}</var>`;
-  const reaches = `<var>${name}</var><sub>${place}</sub> reaches ${said("C", at)}.`;
-  figure.querySelector("p").innerHTML = `${reaches} Its gradient is ${said("G", at)} times ${said(other, from)}.`;
   figure.dataset.found = sum;
 }
 figure.querySelector(".moves").hidden = false;
 figure.querySelector("svg").setAttribute("role", "group");
+figure.querySelector("[data-sum]").setAttribute("aria-live", "polite");
 for (const cell of cells.filter((each) => "AB".includes(each.dataset.m))) {
   const { m: name, i, j } = cell.dataset;
   const said = `${name}, row ${Number(i) + 1}, column ${Number(j) + 1}: ${cell.textContent}`;

@@ -36,14 +36,12 @@ def picture() -> str:
         shape = f'<rect x="18" y="{22 + 28 * i}" width="16" height="16"/>'
         parts.append(f'<g class="{kind}">{shape}{text(42, 35 + 28 * i, words, "start soft")}</g>')
     parts += [text(304, 62, "C = A B", "start soft"), text(304, 90, "G = ∂L/∂C", "start soft")]
-    first = f"{number(1.0)} · {number(2.0)} + {number(0.5)} · {number(1.0)}"
-    told = f"∂L/∂A₁₁ = {first} = {number(found['∂L/∂A'][0, 0])}"
+    told = f"∂L/∂A₁₁ = 1 · 2 + 0.5 · 1 = {number(found['∂L/∂A'][0, 0])}"
     parts.append(text(210, 266, told, "big", sum=""))
     shown = "; ".join(f"{x}: {found[x].ravel().tolist()}" for x in ("∂L/∂A", "∂L/∂B"))
     alt = f"A (2 × 3), B (3 × 2), C = A B, and G = ∂L/∂C, with {shown}."
     kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
     says = "An element of A reaches one row of C, an element of B one column. Its gradient is that "
     says += "row or column of G times the element’s factors."
-    hint = "Point at an element of <var>A</var> or <var>B</var>."
-    moved = f'{hint}<p aria-live="polite"></p>{data(kept)}'
+    moved = f"<p>Point at an element of <var>A</var> or <var>B</var>.</p>{data(kept)}"
     return figure("product", drawing(420, 284, parts, alt), says, moved)

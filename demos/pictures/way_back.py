@@ -11,11 +11,7 @@ K = np.array([[LN3, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]])
 V = np.array([[4.0, 0.0], [0.0, 4.0]])
 G, SCALE = np.array([[1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]), 0.5
 LANES = {  # of each lane: where it is, its boxes, and what is on the arrow between two of them
-    "fore": (
-        16,
-        "q z p o L",
-        ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "its part of L, g·o"],
-    ),
+    "fore": (16, "q z p o L", ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "its part g·o of L"]),
     "back": (
         226,
         "∂L/∂q ∂L/∂z ∂L/∂p ∂L/∂o ∂L/∂L",
@@ -65,21 +61,21 @@ def picture() -> str:
                 parts.append(text(x + 36, y + 58, rules[i], "start soft"))
     parts.append(line([(214, 348), (225, 348)], "back", tip=True))
     parts.append(text(204, 316, shown(found["part"][0]), "end fore", value="part"))
-    for i, rows in ((0, K), (1, V)):
-        for j, row in enumerate(rows):
-            words = f"{'kv'[i]}{'₁₂'[j]} = {shown(row)}"
-            parts.append(text(16 + 210 * j, 394 + 22 * i, words, "start"))
+    for j, (key, value) in enumerate(zip(K, V, strict=True)):
+        for y, words in (
+            (394, f"k{'₁₂'[j]} = {shown(key)}"),
+            (416, f"v{'₁₂'[j]} = {shown(value)}"),
+        ):
+            parts.append(text(16 + 210 * j, y, words, "start"))
     alt = f"Query {shown(Q[0])}: "
     alt += ", ".join(f"{name} {shown(found[name][0])}" for name in ("z", "p", "o", "average"))
     alt += "".join(f", ∂L/∂{name} {shown(found[f'∂L/∂{name}'][0])}" for name in "pzq") + "."
     buttons = "".join(f'<button type="button">query {i + 1}</button> ' for i in range(len(Q)))
     kept = {"Q": Q.tolist(), "K": K.tolist(), "V": V.tolist(), "G": G.tolist(), "scale": SCALE}
-    says = (
-        "L is the sum of the g·o of all three queries. A score’s gradient is its weight times how "
-    )
+    says = "L is the sum of the g·o of all three queries. A score’s gradient is its weight times "
     says += (
-        "far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum of the "
+        "how far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum of "
     )
-    says += "keys with these factors."
+    says += "the keys with these factors."
     moved = f'{buttons}<p aria-live="polite"></p>{data(kept)}'
     return figure("way_back", drawing(440, 430, parts, alt), says, moved)
