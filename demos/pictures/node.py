@@ -19,8 +19,7 @@ def picture() -> str:
     named, parts = {"x": x, "y": y, "L": loss, "z": z}, []
     for i, ((name, t), code) in enumerate(zip(named.items(), CODE, strict=True)):
         top, end = 22 + 86 * i, 44 + 34 * t.size
-        parts.append(text(16, top + 4, code, "start mono"))
-        parts.append(text(26, top + 37, name, "big"))
+        parts += [text(16, top + 4, code, "start mono"), text(26, top + 37, name, "big")]
         for j, value in enumerate(t.data.ravel()):
             parts.append(f'<rect x="{44 + 34 * j}" y="{top + 18}" width="34" height="28"/>')
             parts.append(text(61 + 34 * j, top + 37, number(value), "fore"))

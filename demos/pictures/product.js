@@ -22,9 +22,8 @@ function point(cell) {
   const pairs = terms(name, i, j), sum = pairs.reduce((total, [x, y]) => total + x * y, 0);
   const bracket = (x) => (x < 0 ? `(${shown(x)})` : shown(x));
   const told = pairs.map(([x, y]) => `${bracket(x)} · ${bracket(y)}`).join(" + ");
-  const set = (letter) => `<tspan class="var">${letter}</tspan>`;
   const low = `<tspan dy="4" class="small">${i + 1}${j + 1}</tspan><tspan dy="-4">\u200b</tspan>`;
-  figure.querySelector("[data-sum]").innerHTML = `∂${set("L")}/∂${set(name)}${low} = ${told} = ${shown(sum)}`;
+  figure.querySelector("[data-sum]").innerHTML = `∂<tspan class="var">L</tspan>/∂<tspan class="var">${name}</tspan>${low} = ${told} = ${shown(sum)}`;
   figure.dataset.found = sum;
 }
 figure.querySelector(".moves").hidden = false;

@@ -4,13 +4,10 @@ from demos.pictures import box, drawing, figure, line, number, text
 from minigrad import Tensor, gradients
 
 PLACES = ((44, 108, 56), (140, 50, 90), (198, 108, 118), (364, 108, 80))  # x, a, b and L
-ARROWS = (  # from L to a and b, from b to a and x, from a to x: its points, and its label's
-    ((364, 91), (364, 50), (187, 50), (275, 43)),
-    ((323, 108), (259, 108), (291, 101)),
-    ((182, 91), (159, 68), (182, 82)),
-    ((138, 108), (74, 108), (106, 101)),
-    ((114, 67), (68, 91), (74, 76)),
-)
+# Of what L, b and a send: the points of its arrow, and of its label.
+FROM_L = (((364, 91), (364, 50), (187, 50), (275, 43)), ((323, 108), (259, 108), (291, 101)))
+FROM_B = (((182, 91), (159, 68), (182, 82)), ((138, 108), (74, 108), (106, 101)))
+ARROWS = (*FROM_L, *FROM_B, ((114, 67), (68, 91), (74, 76)))
 
 
 def picture() -> str:

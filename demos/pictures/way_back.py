@@ -10,13 +10,9 @@ Q = np.array([[2.0, 0.0, 0.0, 0.0], [0.0, LN3 / 2, 0.0, 0.0], [0.0, 0.0, 1.0, 0.
 K = np.array([[LN3, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]])
 V = np.array([[4.0, 0.0], [0.0, 4.0]])
 G, SCALE = np.array([[1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]), 0.5
-LANES = {  # of each lane: where it is, its boxes, and what is on the arrow between two of them
-    "fore": (16, "q z p o L", ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "its part g·o of L"]),
-    "back": (
-        226,
-        "∂L/∂q ∂L/∂z ∂L/∂p ∂L/∂o ∂L/∂L",
-        ["½ Σⱼ ∂L/∂zⱼ kⱼ", "pⱼ (∂L/∂pⱼ - g·o)", "∂L/∂pⱼ = g·vⱼ", "∂L/∂o = g"],
-    ),
+LANES = {  # of each lane: where it is, its names, and what is on the arrow between two boxes
+    "fore": (16, "", ["zⱼ = ½ q·kⱼ", "softmax", "o = Σⱼ pⱼ vⱼ", "its part g·o of L"]),
+    "back": (226, "∂L/∂", ["½ Σⱼ ∂L/∂zⱼ kⱼ", "pⱼ (∂L/∂pⱼ - g·o)", "∂L/∂pⱼ = g·vⱼ", "∂L/∂o = g"]),
 }
 
 
@@ -48,9 +44,9 @@ def picture() -> str:
     total = f"{' + '.join(map(shown, found['part']))} = {shown(found['L'])}"
     parts = [text(16, 25, "forward, of query", "start fore"), text(226, 25, "back", "start back")]
     parts.append(text(143, 25, shown(found["t"][0]), "start fore", value="t"))
-    for kind, (x, names, rules) in LANES.items():
-        for i, name in enumerate(names.split()):
-            y = 36 + 74 * i
+    for kind, (x, gradient, rules) in LANES.items():
+        for i, letter in enumerate("qzpoL"):
+            name, y = gradient + letter, 36 + 74 * i
             parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="198" height="32" rx="7"/>')
             parts.append(text(x + 12, y + 21, name, f"start {kind}"))
             value, at = (total, {}) if name == "L" else (shown(found[name][0]), {"value": name})
@@ -61,21 +57,16 @@ def picture() -> str:
                 parts.append(text(x + 36, y + 58, rules[i], "start soft"))
     parts.append(line([(214, 348), (225, 348)], "back", tip=True))
     parts.append(text(204, 316, shown(found["part"][0]), "end fore", value="part"))
-    for j, (key, value) in enumerate(zip(K, V, strict=True)):
-        for y, words in (
-            (394, f"k{'₁₂'[j]} = {shown(key)}"),
-            (416, f"v{'₁₂'[j]} = {shown(value)}"),
-        ):
-            parts.append(text(16 + 210 * j, y, words, "start"))
+    for j, low in enumerate("₁₂"):
+        parts.append(text(16 + 210 * j, 394, f"k{low} = {shown(K[j])}", "start"))
+        parts.append(text(16 + 210 * j, 416, f"v{low} = {shown(V[j])}", "start"))
     alt = f"Query {shown(Q[0])}: "
     alt += ", ".join(f"{name} {shown(found[name][0])}" for name in ("z", "p", "o", "average"))
     alt += "".join(f", ∂L/∂{name} {shown(found[f'∂L/∂{name}'][0])}" for name in "pzq") + "."
     buttons = "".join(f'<button type="button">query {i + 1}</button> ' for i in range(len(Q)))
     kept = {"Q": Q.tolist(), "K": K.tolist(), "V": V.tolist(), "G": G.tolist(), "scale": SCALE}
     says = "L is the sum of the g·o of all three queries. A score’s gradient is its weight times "
-    says += (
-        "how far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum of "
-    )
-    says += "the keys with these factors."
+    says += "how far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum "
+    says += "of the keys with these factors."
     moved = f'{buttons}<p aria-live="polite"></p>{data(kept)}'
     return figure("way_back", drawing(440, 430, parts, alt), says, moved)

@@ -106,7 +106,7 @@ def test_the_way_back_is_that_of_attention_backward(shown):
     assert found["L"] == pytest.approx([float(engine["L"])] * 3, rel=1e-9)
     for t, button in enumerate(page.locator(".moves button").all()):
         button.click()
-        for name in ("z", "p", "o", "average", "∂L/∂p", "∂L/∂z", "∂L/∂q"):
+        for name in ("z", "p", "o", "part", "∂L/∂p", "∂L/∂z", "∂L/∂q"):
             value = page.text_content(f'[data-value="{name}"]')
             assert value == way_back.shown(engine[name][t])
         assert page.evaluate(UNCLEAR) == []
@@ -118,17 +118,17 @@ def test_the_still_way_back_says_the_numbers_of_chapter_11():
     assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3), 4)}, −3, 0, 0)" in alt("way_back")
 
 
-@pytest.mark.parametrize("name", ["valley", "dial", "way_back"])
+@pytest.mark.parametrize("name", ["valley", "dial", "way_back", "product"])
 def test_everyone_can_read_and_move_it(shown, findings, name):
     for scheme in ("light", "dark"):
         page, _ = shown(name, color_scheme=scheme)
         found = [(f["id"], f["nodes"][0]["html"][:90]) for f in findings(page)]
         assert [each for each in found if each[0] != "page-has-heading-one"] == []
-    before = page.text_content(".moves p")
+    before = page.text_content(".pic")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    page.keyboard.press("ArrowLeft" if name != "way_back" else "Enter")
-    assert page.text_content(".moves p") != before
+    page.keyboard.press("ArrowLeft" if name in ("valley", "dial") else "Enter")
+    assert page.text_content(".pic") != before
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_what_comes_back_to_an_element_is_its_gradient(shown, name, i, j):
     page.locator(f"[data-m={name}][data-i='{i}'][data-j='{j}']").focus()
     found = float(page.get_attribute("#product", "data-found"))
     assert found == numbers[f"∂L/∂{name}"][i, j] and page.evaluate(UNCLEAR) == []
-    assert page.locator(".reached").count() == 4 and page.locator(".now").count() == 1
+    assert page.text_content("[data-sum]").endswith(f" = {number(found)}")
+    assert page.locator(".cell.reached").count() == 4 and page.locator(".cell.now").count() == 1
 
 
 @pytest.mark.parametrize("power", [-12, -8.5, -5.5, -3, 0])
