@@ -43,5 +43,5 @@ def picture() -> str:
     kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
     says = "An element of A reaches one row of C, an element of B one column. Its gradient is that "
     says += "row or column of G times the element’s factors."
-    moved = f"<p>Point at an element of <var>A</var> or <var>B</var>.</p>{data(kept)}"
+    moved = f"Point at an element of <var>A</var> or <var>B</var>.{data(kept)}"
     return figure("product", drawing(420, 284, parts, alt), says, moved)
