@@ -51,9 +51,9 @@ function show() {
   move(find(".point"), place(m.axes[0], Math.log2(keys), power));
   put("with", 1, scaled);
   put("without", s, without);
-  find(".keys").textContent = `${keys} keys`;
+  find(".keys").textContent = `${keys.toLocaleString("en")} keys`;
   tell(wide, d_k);
-  tell(many, keys);
+  tell(many, keys.toLocaleString("en"));
   const limits = without < m.floor ? "below the drawing" : `90 % limits ${short(low)} to ${short(high)}`;
   said.textContent = `At s = ${short(s)} the median is ${short(without)} (${limits}), and at s = 1 it is ${short(scaled)}: without the scale it is ${short(ratio)} times as long.`;
   figure.dataset.found = JSON.stringify([without, scaled, ratio]);

@@ -13,7 +13,7 @@ from minigrad import Tensor, gradients, softmax
 
 SEED, HALF = 0, 2**18  # numbers for the scores, and as many for g
 WIDTHS, KEYS, SPREADS = (16, 64, 256, 1024), (5, 64, 1024), 2 ** np.arange(-2, 5.01, 0.25)
-MAP, HILL = (34.8, -18, 16.9, -26), (340, 107, 25, 43)  # powers of two; of two right, of ten up
+MAP, HILL = (34.8, -18, 16.9, -26), (340, 107, 24, 43)  # powers of two; of two right, of ten up
 LIMITS = 0.82  # 1.64/2: the middle of n queries is within LIMITS · √n ranks 90 times of 100
 
 
@@ -71,7 +71,9 @@ def picture() -> str:
     bars = slider("d_k", 4, 10, 6) + slider("Number of keys", 0, 8, 4)
     kept = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
     says = "1/√d_k puts every width at s = 1. Without the scale a head is at s = √d_k. A cell of "
-    says += "the map is the hill there over the hill at 1: less than 1 (dashed) where √d_k is far "
-    says += f"beyond the top, and ≈ 1 where {HALF // KEYS[-1]} queries cannot decide."
+    says += (
+        "the map divides the height at √d_k by the height at 1: less than 1 (dashed) where √d_k "
+    )
+    says += f"is far beyond the top, and ≈ 1 where {HALF // KEYS[-1]} queries cannot decide."
     svg = drawing(470, 288, parts, alt)
     return figure("hill", svg, says, f'{bars}<p aria-live="polite"></p>{data(kept)}')

@@ -145,12 +145,14 @@ def test_what_comes_back_to_an_element_is_its_gradient(shown, name, i, j):
     assert page.locator(".reached").count() == 4 and page.locator(".now").count() == 1
 
 
-@pytest.mark.parametrize("power", [-12, -8.5, -5.5, -3, 0])
-def test_the_error_of_a_step_is_that_of_difference(shown, power):
+@pytest.mark.parametrize(
+    ("power", "h"),
+    [(-12, "10⁻¹²"), (-8.5, "3.2·10⁻⁹"), (-5.5, "3.2·10⁻⁶"), (-3, "0.001"), (0, "1")],
+)
+def test_the_error_of_a_step_is_that_of_difference(shown, power, h):
     page, found = shown("error", power)
     assert found == pytest.approx(error.error(power), rel=1e-6, abs=1e-12)
-    said = {-12: "10⁻¹²", -8.5: "3.2·10⁻⁹", -5.5: "3.2·10⁻⁶", -3: "0.001", 0: "1"}
-    assert page.text_content(".moves b") == said[power]
+    assert page.text_content(".moves b") == h
     assert page.evaluate(UNCLEAR) == []
 
 
