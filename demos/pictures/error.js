@@ -18,8 +18,8 @@ function show() {
   move(dot, place(m.axes, power, Math.log10(Math.max(error, m.floor))));
   dot.style.display = "";
   tell(bar, shown(h));
-  const why = power > -4.9 ? `The third derivative enters: h² = ${shown(h * h)}.`
-    : power < -5.4 ? "The last digits of f(1 + h) and f(1 − h) are rounding." : "Here both parts are small.";
+  const why = power > -4.9 ? `The third derivative counts: h² = ${shown(h * h)}.`
+    : power < -5.4 ? "The rounding of f(1 + h) and f(1 − h) counts." : "Here both parts are small.";
   figure.querySelector("p").textContent = `The difference is ${found}, wrong by ${shown(error)}. ${why}`;
   figure.dataset.found = error;
 }
