@@ -31,6 +31,7 @@ CHAPTERS = {  # of a chapter: its picture's module
     "16": "hill",
 }
 Points = Sequence[tuple[float, float]]
+Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is right and up
 
 
 def figure(name: str, svg: str, says: str, controls: str = "") -> str:
@@ -50,6 +51,12 @@ def drawing(width: float, height: float, parts: Sequence[str], alt: str) -> str:
     """Return an SVG of these parts; `alt` says it with its numbers."""
     said = f'role="img" aria-label="{escape(alt)}"'
     return f'<svg viewBox="0 0 {width} {height}" {said}>{"".join(parts)}</svg>'
+
+
+def place(axes: Axes, a: float, b: float) -> tuple[float, float]:
+    """Return where the point (a, b) is drawn: `place` of axes.js with the same axes."""
+    x, y, right, up = axes
+    return x + right * a, y - up * b
 
 
 def text(x: float, y: float, words: str, kind: str = "", **at: str) -> str:
@@ -100,6 +107,12 @@ def number(x: float, digits: int = 3) -> str:
 def data(found: object) -> str:
     """Return what a picture's script is given, as JSON."""
     return f'<script type="application/json">{_templates.data(found)}</script>'
+
+
+def slider(name: str, low: float, high: float, start: float, step: float = 1) -> str:
+    """Return a slider below its name and its value, which its script fills in."""
+    ends = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{start:g}"'
+    return f'<label>{formula(name)}: <b></b><input type="range" {ends}></label>'
 
 
 def states(says: Sequence[str], label: str) -> str:

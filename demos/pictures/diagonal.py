@@ -5,7 +5,7 @@ import numpy as np
 from demos.pictures import drawing, figure, number, text
 from minigrad import Tensor, gradients
 
-SIDE = 46
+SIDE = 34
 
 
 def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[str]:
@@ -14,8 +14,7 @@ def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[str]:
     for (i, j), value in np.ndenumerate(np.atleast_2d(numbers)):
         a, b = x + SIDE * j, y + SIDE * i
         found.append(f'<rect x="{a}" y="{b}" width="{SIDE}" height="{SIDE}"/>')
-        shown = text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind if value else "soft")
-        found.append(shown)
+        found.append(text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind if value else "soft"))
     return found
 
 
@@ -24,13 +23,13 @@ def picture() -> str:
     x, g = Tensor([1.0, -2.0, 0.5, 3.0], requires_grad=True), np.array([1.0, 0.5, -1.0, 2.0])
     (back,) = gradients(x**2, [x], g)
     slopes = 2 * x.data
-    middle = 30 + 2 * SIDE
-    parts = [*cells(20, middle - SIDE / 2, g, "back"), text(112, middle - 34, "g", "back")]
-    parts += [text(226, middle + 5, "×"), *cells(244, 30, np.diag(slopes), "fore")]
-    parts += [text(336, 20, "J, the Jacobian of y = x²", "fore"), text(446, middle + 5, "=")]
-    parts += [*cells(464, middle - SIDE / 2, back, "back")]
-    parts += [text(556, middle - 34, "g ⊙ 2x = ∂L/∂x", "back")]
+    middle = 34 + 2 * SIDE
+    parts = [*cells(6, middle - SIDE / 2, g, "back"), text(74, middle - 28, "g", "back")]
+    parts += [text(154, middle + 5, "×"), *cells(167, 34, np.diag(slopes), "fore")]
+    parts += [text(235, 22, "J, the Jacobian of y = x²", "fore"), text(315, middle + 5, "=")]
+    parts += [*cells(328, middle - SIDE / 2, back, "back")]
+    parts += [text(396, middle - 28, "g ⊙ 2x = ∂L/∂x", "back")]
     numbers = ", ".join(map(number, back))
     alt = f"A row g times a 4 × 4 matrix with 2x on its diagonal and 0 elsewhere gives {numbers}."
     says = "Of sixteen slopes twelve are 0. So no matrix is built: multiply element by element."
-    return figure("diagonal", drawing(668, 230, parts, alt), says)
+    return figure("diagonal", drawing(470, 184, parts, alt), says)

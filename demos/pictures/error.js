@@ -1,17 +1,26 @@
 "use strict";
 // The error of a central difference of x³ at 1, for the reader's own step.
+// (`place`, `move` and `tell` are of axes.js.)
 {
 const figure = document.querySelector("#error"), bar = figure.querySelector("input");
+const m = JSON.parse(figure.querySelector("script").textContent);
 const dot = figure.querySelector("circle"), cube = (x) => x * x * x;
-const powers = (x) => x.toExponential(1).replace(/e([-+])(\d+)/, (_, sign, n) => `·10${sign === "-" ? "⁻" : ""}${[...n].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`);
+
+// Two digits, of a small number with a power of ten.
+function shown(x) {
+  const [digits, power] = x.toExponential(1).split("e-");
+  if (x === 0 || x >= 0.001) return String(Number(x.toPrecision(2)));
+  return `${digits === "1.0" ? "" : `${digits}·`}10⁻${[...power].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`;
+}
 function show() {
   const power = Number(bar.value), h = 10 ** power;
   const found = (cube(1 + h) - cube(1 - h)) / (2 * h), error = Math.abs(found - 3);
-  dot.setAttribute("cx", 60 + 40 * (power + 12));
-  dot.setAttribute("cy", 30 - 16 * Math.log10(Math.max(error, 1e-13)));
+  move(dot, place(m.axes, power, Math.log10(Math.max(error, m.floor))));
   dot.style.display = "";
-  const why = power > -4.9 ? "The curvature of x³ enters." : power < -5.4 ? "The last digits of f(1 + h) and f(1 − h) are rounding." : "Here both are small.";
-  figure.querySelector("p").textContent = `h = ${powers(h)}: the difference is ${found}, wrong by ${powers(error)}. ${why}`;
+  tell(bar, shown(h));
+  const why = power > -4.9 ? `The third derivative counts: h² = ${shown(h * h)}.`
+    : power < -5.4 ? "The rounding of f(1 + h) and f(1 − h) counts." : "Here both parts are small.";
+  figure.querySelector("p").textContent = `The difference is ${found}, wrong by ${shown(error)}. ${why}`;
   figure.dataset.found = error;
 }
 figure.querySelector(".moves").hidden = false;

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from demos.pictures import drawing, figure, line, number, text
+from demos.pictures import data, drawing, figure, line, number, place, slider, text
 from minigrad.checks.differences import difference
 
 STEPS = np.arange(-12.0, 0.01, 0.25)  # of their logarithms
+AXES, FLOOR = (452, 34, 33, 16), 1e-13  # powers of ten both ways; no error is drawn lower
 
 
 def error(power: float) -> float:
@@ -13,31 +14,27 @@ def error(power: float) -> float:
     return abs(difference(lambda x: x * x * x, 1.0, 1.0, 10.0**power) - 3.0)
 
 
-def place(power: float, wrong: float) -> tuple[float, float]:
-    """Return where an error is drawn: powers of ten both ways."""
-    return 60 + 40 * (power + 12), 30 - 16 * np.log10(max(wrong, 1e-13))
-
-
 def picture() -> str:
     """Return the figure: the errors, and two lines that explain them."""
+    at = lambda power, wrong: place(AXES, power, np.log10(max(wrong, FLOOR)))
     errors = [error(power) for power in STEPS]
     ends = [(-12.0, 2e-16 / 1e-12), (-5.0, 2e-16 / 1e-5)], [(-6.0, 1e-12), (0.0, 1.0)]
-    parts = [line([place(*end) for end in each], "soft") for each in ends]
-    parts.append(line([place(*each) for each in zip(STEPS, errors, strict=True)]))
+    parts = [line([at(*end) for end in each], "soft") for each in ends]
+    parts.append(line([at(*each) for each in zip(STEPS, errors, strict=True)]))
+    parts.append(line([at(-12, FLOOR), at(0, FLOOR)], "soft"))
     for power in (-12, -8, -4, 0):
-        name = f"10^{power}" if power else "1"
-        parts.append(text(place(power, 1)[0], 262, name))
-        parts.append(text(48, place(-12, 10.0**power)[1] + 5, name, "end"))
-    parts.append(text(300, 284, "step h"))
-    parts.append(text(66, 22, "error of the difference", "start"))
-    parts.append(text(200, 110, "rounding / h", "soft"))
-    parts.append(text(480, 170, "curvature, h²", "soft"))
+        (x, y), name = at(power, 10.0**power), f"10^{power}" if power else "1"
+        parts += [text(x, 261, name), text(48, y + 5, name, "end")]
+    parts += [text(254, 280, "step h"), text(224, 114, "rounding, 2·10^-16 / h", "soft")]
+    parts.append(text(60, 20, "error of (f(1 + h) - f(1 - h)) / 2h, f = x³", "start"))
+    parts += [text(384, 172, "third derivative,", "soft"), text(384, 192, "f′′′ h²/6 = h²", "soft")]
+    parts.append('<circle r="6" cx="0" cy="0" style="display: none"/>')
     best = int(np.argmin(errors))
-    parts.append('<circle class="fill-back" r="6" cx="0" cy="0" style="display: none"/>')
     alt = f"The error of a central difference of x³ at 1 over the step is a V: {errors[0]:.0e} at "
     alt += f"1e-12, {errors[best]:.0e} at {10 ** STEPS[best]:.0e}, {errors[-1]:.0e} at 1."
-    bar = '<input type="range" min="-12" max="0" step="0.25" value="-3" aria-label="Power of ten of'
-    bar += ' the step h"><p aria-live="polite"></p>'
-    says = "Too large a step meets the curvature, too small a one the last digits. "
-    says += f"The best here is near 10^{number(STEPS[best])}."
-    return figure("error", drawing(570, 295, parts, alt), says, bar)
+    bar = slider("Step h", -12, 0, -3, 0.25) + '<p aria-live="polite"></p>'
+    says = "With a large step the third derivative counts: the difference is wrong by f′′′ h²/6, "
+    says += "which is exactly h² for x³. With a small step the rounding of f counts, because it is "
+    says += f"divided by 2h. The best step here is near 10^{number(STEPS[best])}."
+    svg = drawing(470, 292, parts, alt)
+    return figure("error", svg, says, bar + data({"axes": AXES, "floor": FLOOR}))

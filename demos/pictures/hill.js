@@ -1,26 +1,28 @@
 "use strict";
 // The reader's own width and number of keys: a point on the map, and two on the hill.
-// (`normals` is of draws.js. Scores and g are those of hill.py.)
+// (`normals` is of draws.js; `place`, `move` and `tell` are of axes.js. Scores and g are hill.py's.)
 {
 const figure = document.querySelector("#hill"), [wide, many] = figure.querySelectorAll("input");
 const find = (selector) => figure.querySelector(selector), said = find(".moves p");
-const HALF = 2 ** 18, FLOOR = 1e-3, drawn = normals(Number(said.dataset.seed), 2 * HALF);
-const hills = new Map();
+const m = JSON.parse(find("script").textContent), drawn = normals(m.seed, 2 * m.half), hills = new Map();
 
-// s times the median of ‖J g‖: J g = p ⊙ (g - ⟨p, g⟩), p = softmax of s times the scores.
+// s times the median of ‖J g‖, between its limits: J g = p ⊙ (g - ⟨p, g⟩), p = softmax of s times the scores.
 function median(keys, s) {
-  const queries = Math.min(2 ** 14, Math.floor(HALF / keys));
+  const queries = Math.min(2 ** 14, Math.floor(m.half / keys));
   const found = new Float64Array(queries), p = new Float64Array(keys);
   for (let t = 0, at = 0; t < queries; t++, at += keys) {
     let largest = -Infinity, total = 0, mean = 0, square = 0;
     for (let j = 0; j < keys; j++) largest = Math.max(largest, drawn[at + j]);
     for (let j = 0; j < keys; j++) total += p[j] = Math.exp(s * (drawn[at + j] - largest));
-    for (let j = 0; j < keys; j++) mean += (p[j] /= total) * drawn[HALF + at + j];
-    for (let j = 0; j < keys; j++) square += (p[j] * (drawn[HALF + at + j] - mean)) ** 2;
+    for (let j = 0; j < keys; j++) mean += (p[j] /= total) * drawn[m.half + at + j];
+    for (let j = 0; j < keys; j++) square += (p[j] * (drawn[m.half + at + j] - mean)) ** 2;
     found[t] = s * Math.sqrt(square);
   }
   found.sort();
-  return (found[queries / 2 - 1] + found[queries / 2]) / 2;
+  return [-1, 0, 1].map((side) => {
+    const rank = (queries - 1) * (0.5 + side * m.limits / Math.sqrt(queries)), low = Math.floor(rank);
+    return found[low] + (rank - low) * (found[low + 1] - found[low]);
+  });
 }
 
 // The hill of a number of keys: its heights at the spreads.
@@ -30,40 +32,30 @@ function hill(keys) {
   return hills.get(keys);
 }
 
-const high = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-function short(x) {
-  const [digit, power] = x.toExponential(0).split("e-");
-  return x >= FLOOR ? String(Number(x.toPrecision(2))) : `${digit}·10⁻${[...power].map((c) => high[c]).join("")}`;
-}
-const place = (s, long) => [394 + 32 * Math.log2(s), 107 - 43 * Math.log10(Math.max(long, FLOOR))];
-function move(circle, [x, y]) {
-  circle.setAttribute("cx", x);
-  circle.setAttribute("cy", y);
-}
+const short = (x) => x < m.floor ? `less than ${m.floor}` : String(Number(x.toPrecision(2)));
+const onHill = (s, long) => place(m.axes[1], Math.log2(s), Math.log10(Math.max(long, m.floor)));
 function put(name, s, long) {
-  const [x, y] = place(s, long), word = find(`.${name} text`);
+  const [x, y] = onHill(s, long), word = find(`.${name} text`);
   move(find(`.${name} circle`), [x, y]);
   find(`.${name} polyline`).setAttribute("points", `${x},54 ${x},${y}`);
-  word.setAttribute("x", x);
+  word.setAttribute("x", Math.min(x, 466 - word.getComputedTextLength() / 2));
 }
 
 function show() {
   const power = Number(wide.value), d_k = 2 ** power, s = 2 ** (power / 2);
   const keys = Number(many.value) ? 4 * 2 ** many.value : 5;
-  const heights = hill(keys), without = heights[spreads.indexOf(s)], scaled = heights[8];
+  const heights = hill(keys), [low, without, high] = heights[spreads.indexOf(s)], scaled = heights[8][1];
   const ratio = without / scaled;
-  const way = spreads.map((each, i) => [each, heights[i]]).filter((each) => each[1] >= FLOOR);
-  find("polyline.back").setAttribute("points", way.map((each) => place(...each)).join(" "));
-  move(find(".point"), [100 + 17 * Math.log2(keys / 5), 84 + 26 * (power - 4)]);
+  const way = spreads.map((each, i) => [each, heights[i][1]]).filter((each) => each[1] >= m.floor);
+  find("polyline.back").setAttribute("points", way.map((each) => onHill(...each)).join(" "));
+  move(find(".point"), place(m.axes[0], Math.log2(keys), power));
   put("with", 1, scaled);
   put("without", s, without);
-  find(".keys").textContent = `${keys} keys`;
-  for (const [bar, value] of [[wide, d_k], [many, keys]]) {
-    bar.previousElementSibling.textContent = value;
-    bar.setAttribute("aria-valuetext", value);
-  }
-  const low = without < FLOOR ? ", below the drawing" : "";
-  said.textContent = `At s = ${short(s)} the median is ${short(without)}${low}, and at s = 1 it is ${short(scaled)}: without the scale it is ${short(ratio)} times as long.`;
+  find(".keys").textContent = `${keys.toLocaleString("en")} keys`;
+  tell(wide, d_k);
+  tell(many, keys.toLocaleString("en"));
+  const limits = without < m.floor ? "below the drawing" : `90 % limits ${short(low)} to ${short(high)}`;
+  said.textContent = `At s = ${short(s)} the median is ${short(without)} (${limits}), and at s = 1 it is ${short(scaled)}: without the scale it is ${short(ratio)} times as long.`;
   figure.dataset.found = JSON.stringify([without, scaled, ratio]);
 }
 figure.querySelector(".moves").hidden = false;

@@ -3,7 +3,8 @@
 from demos.pictures import box, drawing, figure, line, number, states, text
 from minigrad.idea import Value, minus_log, multiply
 
-PLACES = {"x": (60, 60), "c": (60, 175), "a": (210, 60), "b": (350, 115), "L": (490, 115)}
+PLACES = {"x": (48, 60), "c": (48, 175), "a": (172, 60), "b": (296, 115), "L": (418, 115)}
+MADE = {"a": "x · x", "b": "a · c", "L": "-log b"}
 LINKS = (("x", "a", -8), ("x", "a", 8), ("a", "b", 0), ("c", "b", 0), ("b", "L", 0))
 Turn = tuple[str, list[str], dict[str, float]]  # what is taken, what waits, and the gradients
 
@@ -41,6 +42,8 @@ def picture() -> str:
         other = " ".join(str(i) for i in range(count) if i != taken)
         parts.append(line(ends, "soft", tip=True, at=other))
         parts.append(line(ends[::-1], "back", tip=True, at=str(taken)))
+    for letter, made in MADE.items():
+        parts.append(text(PLACES[letter][0], PLACES[letter][1] - 25, made, "soft"))
     for letter, value in named.items():
         x, y = PLACES[letter]
         for i, (taken, waiting, grads) in enumerate(turns):
@@ -53,9 +56,9 @@ def picture() -> str:
     told = ["The gradient of L by itself is 1. L waits."]
     for taken, waiting, _ in turns[1:]:
         what = "sends each input its share" if named[taken].inputs else "has no inputs"
-        rest = f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)}" if waiting else "all done"
+        rest = f"{' and '.join(waiting) or 'nothing'} wait{'s' * (len(waiting) < 2)}"
         told.append(f"{taken} is the newest that waits: it is taken, and {what}. Now {rest}.")
     found = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
     alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {found}."
     says = "x is used twice, so its gradient is a sum: −0.5 from each use."
-    return figure("loop", drawing(560, 230, parts, alt), says, states(told, "Turn of the loop"))
+    return figure("loop", drawing(470, 230, parts, alt), says, states(told, "Turn of the loop"))

@@ -14,22 +14,15 @@ def picture() -> str:
         x = Tensor([1.0, 4.0, 2.0, 3.0], requires_grad=True)
         y = rule(x)
         (back,) = gradients(y, [x], np.float64(2.0))
-        left = 20 + 220 * n
+        middle = 79 + 156 * n
         for i, (value, share) in enumerate(zip(x.data, back, strict=True)):
-            a = left + 24 + 47 * i
-            if share:
-                parts.append(line([(left + 94, 114), (a, 64)], "back", tip=True))
-            else:
-                parts.append(line([(left + 94, 114), (a, 64)], "soft"))
-            parts.append(box(a, 46, number(value), "", 40))
-            parts.append(text(a, 22, number(share), "back"))
-        name = rule.__name__
-        parts.append(box(left + 94, 130, f"{name} = {number(y.item())}", "", 100))
-        parts.append(text(left + 94, 168, "g = 2", "back"))
-        told.append(f"{name} sends back {', '.join(map(number, back))}")
+            a, kind = middle - 54 + 36 * i, "back" if share else "soft"
+            parts.append(line([(middle, 122), (a, 66)], kind, tip=bool(share)))
+            parts.append(box(a, 48, number(value), "", 32) + text(a, 24, number(share), kind))
+        parts.append(box(middle, 138, f"{rule.__name__} = {number(y.item())}", "", 100))
+        parts.append(text(middle, 176, "g = 2", "back"))
+        told.append(f"{rule.__name__} sends back {', '.join(map(number, back))}")
     alt = f"The numbers 1, 4, 2, 3, and a gradient of 2 at their result: {'; '.join(told)}."
-    says = (
-        "Each input gets g times its own influence: 1 in a sum, 1/n in a mean, all or nothing in "
-    )
-    says += "a maximum."
-    return figure("shared", drawing(670, 185, parts, alt), says)
+    says = "Each input gets g times its own influence: 1 in a sum, 1/n in a mean. In a maximum the "
+    says += "influence of the largest is 1, and that of the others 0."
+    return figure("shared", drawing(470, 194, parts, alt), says)

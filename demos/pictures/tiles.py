@@ -5,7 +5,7 @@ import numpy as np
 from demos.pictures import drawing, figure, line, number, text
 from minigrad import softmax
 
-ROWS, COLUMNS, SIDE, BLOCK = 4, 6, 44, 2
+ROWS, COLUMNS, SIDE, BLOCK = 4, 6, 42, 2
 
 
 def running(z: np.ndarray) -> list[tuple[float, float]]:
@@ -23,29 +23,25 @@ def picture() -> str:
     """Return the figure: the scores of one query are read two by two, and m and l follow."""
     z = np.array([1.0, 0.0, 2.0, -1.0, 0.5, 1.5])
     found = running(z)
-    parts = [text(152, 20, "S keys"), text(12, 130, "T", "start")]
-    for i in range(ROWS):
-        for j in range(COLUMNS):
-            kind = ' class="seen"' if i == 1 else ""
-            x, y = 30 + SIDE * j, 36 + SIDE * i
-            parts.append(f'<rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}"{kind}/>')
-            if i == 1:
-                parts.append(text(x + SIDE / 2, y + 27, number(z[j]), "fore"))
+    parts = [text(136, 22, "T queries × S keys")]
+    for i, j in np.ndindex(ROWS, COLUMNS):
+        x, y, kind = 10 + SIDE * j, 38 + SIDE * i, ' class="seen"' * (i == 1)
+        parts.append(f'<rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}"{kind}/>')
+        parts += [text(x + SIDE / 2, y + 26, number(z[j]), "fore")] * (i == 1)
     for j in range(0, COLUMNS + 1, BLOCK):
-        x = 30 + SIDE * j
-        parts.append(line([(x, 30), (x, 42 + SIDE * ROWS)], "heavy"))
+        x = 10 + SIDE * j
+        parts.append(line([(x, 32), (x, 44 + SIDE * ROWS)], "heavy"))
     for k, (m, total) in enumerate(found):
-        x = 30 + SIDE * (BLOCK * k + 1)
-        parts.append(text(x, 240, f"m = {number(m)}", "fore"))
-        parts.append(text(x, 260, f"l = {number(total)}", "fore"))
+        x = 10 + SIDE * (BLOCK * k + 1)
+        shown = f"m = {number(m)}", f"l = {number(total)}"
+        parts += [text(x, y, each, "fore") for y, each in zip((236, 260), shown, strict=True)]
     weights = np.exp(z - found[-1][0]) / found[-1][1]
-    parts.append(text(320, 80, "One query’s scores,", "start"))
-    parts.append(text(320, 100, "two keys at a time", "start"))
-    parts.append(text(320, 246, "the largest so far, and", "start soft"))
-    parts.append(text(320, 264, "the sum of exp(z - m)", "start soft"))
+    notes = {98: "Scores z of one query:", 118: "read two at a time,", 138: "and not kept."}
+    notes |= {236: "m: the largest so far", 260: "l: the sum of exp(z - m)"}
+    parts += [text(274, y, words, "start soft") for y, words in notes.items()]
     apart = np.abs(weights - softmax(z)).max()
     alt = "Six scores of one query are read in three blocks. m and l are then "
     alt += "; ".join(f"{number(m)} and {number(total)}" for m, total in found)
     alt += f". The weights exp(z - m)/l differ from softmax by {apart:.0e}."
     says = "No block is needed twice: when m grows to m′, l is multiplied by exp(m - m′)."
-    return figure("tiles", drawing(520, 280, parts, alt), says)
+    return figure("tiles", drawing(470, 278, parts, alt), says)

@@ -1,5 +1,6 @@
 "use strict";
 // Four optimizers in one valley, for the reader's own rate and number of steps.
+// (`place`, `move` and `tell` are of axes.js.)
 {
 const figure = document.querySelector("#valley"), [bar, rates] = figure.querySelectorAll("input");
 const m = JSON.parse(figure.querySelector("script").textContent);
@@ -28,19 +29,18 @@ function walk(rule, rate, steps) {
 function show() {
   const rate = Number(rates.value), steps = Number(bar.value), found = {}, told = [];
   for (const [name, rule] of Object.entries(rules)) {
-    const group = figure.querySelector(`[data-name="${name}"]`), [path, lead, dot, label] = group.children;
+    const group = figure.querySelector(`[data-name="${name}"]`), [path, dot] = group.children;
     const walked = walk(rule, rate, steps);
     found[name] = walked[steps];
-    const points = walked.map(([x, y]) => [m.left + m.unit * x, group.dataset.zero - m.unit * y]);
-    const [x, y] = points[steps], wide = label.getComputedTextLength() / 2 + 8;
+    const points = walked.map((each) => place(m.axes[group.dataset.panel], ...each));
     path.setAttribute("points", points.join(" "));
-    lead.setAttribute("points", `${x},${group.dataset.edge} ${x},${y}`);
-    dot.setAttribute("cx", x);
-    dot.setAttribute("cy", y);
-    label.setAttribute("x", Math.max(wide, Math.min(520 - wide, x)));
+    move(dot, points[steps]);
     const f = height(found[name]);
     told.push(`${f < 0.001 ? "below 0.001" : Number(f.toPrecision(2))} (${name})`);
   }
+  tell(bar, steps);
+  tell(rates, rate);
+  figure.querySelector("text.end").textContent = `${steps} steps at rate ${rate}`;
   figure.querySelector("p").textContent = `After ${steps} steps at rate ${rate}, f is ${told.join(", ")}.`;
   figure.dataset.found = JSON.stringify(found);
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from demos.pictures import data, drawing, figure, line, text
+from demos.pictures import Axes, data, drawing, figure, line, number, place, slider, text
 from minigrad import Tensor
 from minigrad.optim import SGD, Adam, AdamW, Optimizer
 
@@ -16,7 +16,7 @@ OPTIMIZERS: dict[str, Callable[[list[Tensor], float], Optimizer]] = {
     "Adam": Adam,
     "AdamW": lambda p, rate: AdamW(p, rate, decay=DECAY),
 }
-UNIT, LEFT, ZEROS = 78, 100, (174, 388)  # pixels for 1, and where x = 0 and y = 0 are drawn
+PANELS: tuple[Axes, Axes] = (112, 199, 70, 70), (112, 402, 70, 70)
 
 
 def valley(x: Tensor, y: Tensor) -> Tensor:
@@ -36,41 +36,43 @@ def path(name: str, rate: float = RATE, steps: int = STEPS) -> np.ndarray:
     return np.array(found)
 
 
-def contours(zero: int) -> list[str]:
-    """Return a panel: lines along which f is equal."""
-    panel = f'<rect x="1" y="{zero - 146}" width="518" height="158"/>'
+def contours(axes: Axes) -> list[str]:
+    """Return a panel: lines along which f is equal, and the numbers along x and y."""
+    (x, y), zero = place(axes, *MINIMUM), axes[1]
+    panel = f'<rect x="28" y="{zero - 138}" width="440" height="152"/>'
     parts = [f'{panel}<clipPath id="valley-{zero}">{panel}</clipPath>']
     for level in (0.1, 0.5, 2.0, 5.0, 9.0, 14.0):
-        a, b = UNIT * np.sqrt([2 * level, 2 * level / STEEP])
-        begin = f"M{LEFT + UNIT * MINIMUM[0] - a:.4g},{zero - UNIT * MINIMUM[1]:g}"
+        a, b = axes[2] * np.sqrt([2 * level, 2 * level / STEEP])
         arcs = "".join(f" a{a:.4g},{b:.4g} 0 1 0 {way * a:.4g},0" for way in (2, -2))
-        shape = f'class="contour" clip-path="url(#valley-{zero})" d="{begin}{arcs}"'
+        shape = f'class="contour" clip-path="url(#valley-{zero})" d="M{x - a:.4g},{y:g}{arcs}"'
         parts.append(f"<path {shape}/>")
-    return [*parts, text(LEFT, zero + 5, "+ 0", "start soft")]
+    parts += [text(14, zero - 124, "y", "soft"), text(458, zero + 30, "x", "soft")]
+    parts += [text(14, place(axes, 0, y)[1] + 5, str(y), "soft") for y in (0, 1)]
+    return parts + [text(place(axes, x, 0)[0], zero + 30, number(x), "soft") for x in range(-1, 5)]
 
 
 def picture() -> str:
     """Return the figure: SGD without and with momentum above, Adam without and with decay below."""
-    parts, ends = [part for zero in ZEROS for part in contours(zero)], []
+    parts, ends = [part for axes in PANELS for part in contours(axes)], []
+    parts.append(text(28, 22, "f = ½ (x - 4)² + 10 (y - 1)²", "start"))
+    parts.append(text(468, 22, f"{STEPS} steps at rate {RATE}", "end soft"))
     for i, name in enumerate(OPTIMIZERS):
-        found, zero, kind = path(name), ZEROS[i // 2], ("ink", "cross")[i % 2]
-        points = [(LEFT + UNIT * x, zero - UNIT * y) for x, y in found]
-        (x, y), edge = points[-1], zero + (12 if i % 2 else -146)
-        parts.append(f'<g data-name="{name}" data-zero="{zero}" data-edge="{edge}">')
-        parts += [line(points, kind), line([(x, edge), (x, y)], "soft")]
-        size = 5.5 - 2 * (i % 2)
-        parts.append(f'<circle class="fill-{kind}" r="{size}" cx="{x:.4g}" cy="{y:.4g}"/>')
-        parts.append(text(x, edge + (17 if i % 2 else -7), name, kind) + "</g>")
+        found, axes, (kind, left) = path(name), PANELS[i // 2], (("ink", 28), ("cross", 150))[i % 2]
+        points = [place(axes, *each) for each in found]
+        (x, y), size, top = points[-1], 5.5 - 2 * (i % 2), axes[1] - 146
+        parts.append(f'<g data-name="{name}" data-panel="{i // 2}">{line(points, kind)}')
+        parts.append(f'<circle class="fill-{kind}" r="{size}" cx="{x:.4g}" cy="{y:.4g}"/></g>')
+        parts.append(line([(left, top - 5), (left + 28, top - 5)], kind))
+        parts.append(text(left + 35, top, name, f"start {kind}"))
         f = valley(*map(Tensor, found[-1])).item()
         ends.append(f"{name} is at ({found[-1, 0]:.2f}, {found[-1, 1]:.2f}), f = {f:.2g}")
     alt = f"After {STEPS} steps from {START} at rate {RATE} in a valley whose floor leads to "
-    svg = drawing(520, 426, parts, f"{alt}{MINIMUM}: {'; '.join(ends)}.")
-    bars = f'<label>Steps<input type="range" max="{STEPS}" value="{STEPS}"></label>'
-    bars += '<label>Rate<input type="range" min="0.01" max="0.1" step="0.01" '
-    bars += f'value="{RATE}"></label><p aria-live="polite"></p>'
+    svg = drawing(470, 441, parts, f"{alt}{MINIMUM}: {'; '.join(ends)}.")
+    bars = slider("Steps", 0, STEPS, STEPS) + slider("Rate", 0.01, 0.1, RATE, 0.01)
     kept = {"start": START, "minimum": MINIMUM, "steep": STEEP, "momentum": MOMENTUM}
-    kept |= {"decay": DECAY, "unit": UNIT, "left": LEFT}
-    says = f"At a high rate SGD swings from wall to wall (at {2 / STEEP} forever) and creeps along "
-    says += "the floor; momentum adds up there. Adam’s steps are about as long one way as the "
-    says += "other, and the decay of AdamW pulls it toward 0."
-    return figure("valley", svg, says, bars + data(kept))
+    kept |= {"decay": DECAY, "axes": PANELS}
+    says = "All start at (-1, 1.8), and along a grey line f is the same. At a high rate SGD swings "
+    says += f"from wall to wall (at rate {2 / STEEP} forever) and creeps along the floor, where "
+    says += "momentum adds up. Adam’s steps are about as long one way as the other, and the decay "
+    says += "of AdamW pulls it toward (0, 0)."
+    return figure("valley", svg, says, f'{bars}<p aria-live="polite"></p>{data(kept)}')

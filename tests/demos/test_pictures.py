@@ -35,7 +35,8 @@ def shown(visit, tmp_path):
 
     def shown(name, *settings, picture="", **options):
         picture = importlib.import_module(f"demos.pictures.{picture or name}").picture()
-        script = (FOLDER.parent / "pictures" / f"{name}.js").read_text(encoding="utf-8")
+        files = (FOLDER.parent / "pictures" / f"{each}.js" for each in ("axes", name))
+        script = "".join(file.read_text(encoding="utf-8") for file in files)
         css = (FOLDER / "site.css").read_text(encoding="utf-8")
         path = tmp_path / f"{name}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
@@ -145,10 +146,14 @@ def test_what_comes_back_to_an_element_is_its_gradient(shown, name, i, j):
     assert page.locator(".cell.reached").count() == 4 and page.locator(".cell.now").count() == 1
 
 
-@pytest.mark.parametrize("power", [-12, -8.5, -5.5, -3, 0])
-def test_the_error_of_a_step_is_that_of_difference(shown, power):
+@pytest.mark.parametrize(
+    ("power", "h"),
+    [(-12, "10⁻¹²"), (-8.5, "3.2·10⁻⁹"), (-5.5, "3.2·10⁻⁶"), (-3, "0.001"), (0, "1")],
+)
+def test_the_error_of_a_step_is_that_of_difference(shown, power, h):
     page, found = shown("error", power)
     assert found == pytest.approx(error.error(power), rel=1e-6, abs=1e-12)
+    assert page.text_content(".moves b") == h
     assert page.evaluate(UNCLEAR) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from attention.scaling import ratios, saturation, sweep
 from demos.laboratory.explorable import normal
-from demos.pictures.hill import HALF, SEED, SPREADS, median, picture
+from demos.pictures.hill import HALF, SEED, SPREADS, lengths, picture, ratio
 from demos.site._chapters import Book
 from demos.site._contents import book
 from demos.site._templates import FOLDER
@@ -37,34 +37,29 @@ def path(tmp_path_factory):
 def move(page, d_k, keys):
     """Move both sliders, and return the two heights and their ratio."""
     places = [np.log2(d_k), np.log2(keys / 4) if keys > 5 else 0]
-    return json.loads(
-        page.evaluate(
-            """places => {
-                document.querySelectorAll("#hill input").forEach((bar, i) => {
-                    bar.value = places[i];
-                    bar.dispatchEvent(new Event("input"));
-                });
-                return document.querySelector("#hill").dataset.found;
-            }""",
-            places,
-        )
-    )
+    for i, place in enumerate(places):
+        page.locator("#hill input").nth(i).fill(f"{place:g}")
+    return json.loads(page.get_attribute("#hill", "data-found"))
 
 
 def test_the_readers_point_is_what_minigrad_computes(path, drawn, look):
     page = look(path)
     for d_k, keys in SETTINGS:
-        without, scaled = (median(drawn, keys, s) for s in (d_k**0.5, 1.0))
+        without, scaled = (np.median(lengths(drawn, keys, s)) for s in (d_k**0.5, 1.0))
         found = move(page, d_k, keys)
         np.testing.assert_allclose(found, [without, scaled, without / scaled], rtol=1e-9)
+        low, _, high = (float(f"{x:.2g}") for x in scaled * ratio(drawn, keys, d_k))
+        assert f"(90 % limits {low:g} to {high:g})" in page.text_content("#hill .moves p")
 
 
 def test_the_still_picture_says_its_numbers_and_is_where_the_sliders_begin(path, drawn, look):
     shown = picture()
     alt = re.search('aria-label="(The median.*?)"', shown)[1]
-    for d_k, keys in [(16, 5), (1024, 5), (64, 64), (256, 64), (1024, 1024)]:
-        ratio = median(drawn, keys, d_k**0.5) / median(drawn, keys, 1.0)
-        assert f" {ratio:.2g} at {d_k} with {keys}" in alt
+    for d_k, keys in [(16, 5), (64, 64), (256, 64)]:
+        assert f" {ratio(drawn, keys, d_k)[1]:.2g} at {d_k} with {keys}" in alt
+    assert "&lt;0.001 at 1024 with 5" in alt and ratio(drawn, 5, 1024)[2] < 0.001
+    low, _, high = ratio(drawn, 1024, 1024)
+    assert "≈ 1 at 1024 with 1024" in alt and low < 1 < high
     points = "#hill svg circle"
     places = "all => all.map(e => ['cx', 'cy'].map(name => Number(e.getAttribute(name))))"
     moved = look(path).eval_on_selector_all(points, places)
@@ -75,8 +70,8 @@ def test_the_still_picture_says_its_numbers_and_is_where_the_sliders_begin(path,
 def test_the_map_and_the_hill_are_those_of_attention(drawn):
     """‖∂L/∂q‖ is only about s ‖J g‖: a query is not exactly √d_k long, and has its own draws."""
     for cell in ratios(sweep((16, 64, 256), keys=(5, 64), repeats=5)):
-        ratio = median(drawn, cell.keys, cell.d_k**0.5) / median(drawn, cell.keys, 1.0)
-        assert abs(np.log10(ratio / cell.median)) < 0.04 + 3 * cell.error, cell
+        middle = ratio(drawn, cell.keys, cell.d_k)[1]
+        assert abs(np.log10(middle / cell.median)) < 0.04 + 3 * cell.error, cell
     for s in SPREADS[::7]:
         measured = saturation(64, lambda d_k, s=s: s / d_k**0.5, rng=np.random.default_rng(0))
-        assert median(drawn, 64, s) == pytest.approx(measured.gradient_median, rel=0.15)
+        assert np.median(lengths(drawn, 64, s)) == pytest.approx(measured.gradient_median, rel=0.15)
