@@ -7,9 +7,9 @@ how much the output moves when the input does, so move the input a little, along
 
     ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
 
-How large should h be? Too large, and the curvature of f enters. Too small, and f(x + h u) and
-f(x - h u) agree in all but their last digits, which are rounding. So the error of x³ at 1 is a V
-(two # are one digit):
+How large should h be? Too large, and the third derivative of f enters: the error is about h²/6
+times it. Too small, and f(x + h u) and f(x - h u) agree in all but their last digits, which are
+rounding. So the error of x³ at 1 is a V (two # are one digit):
 
     >>> from minigrad.checks.differences import difference
     >>> for k in range(1, 13):
