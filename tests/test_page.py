@@ -90,8 +90,8 @@ def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
         assert f"forward {n} of {len(done)}" in place(page)
         text = page.inner_text("#panel")
         assert v.operation in text and "test_page.py, line" in text
-        ((_, numbers),) = tables(page)
-        np.testing.assert_allclose(numbers, v.value.whole.ravel(), rtol=1e-3)
+        for (_, numbers), i in zip(tables(page), [*dict.fromkeys(v.inputs), v.number], strict=True):
+            np.testing.assert_allclose(numbers, steps.vertices[i].value.whole.ravel(), rtol=1e-3)
 
 
 def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit):
@@ -136,13 +136,16 @@ def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit
     page = visit(pair[0].save(tmp_path / "x.html", beside=pair[1], titles=("with", "without")))
     said = page.inner_text("#say")
     assert said.startswith(
-        "The gradient of weights goes back through softmax to scores. It arrives"
+        "The gradient of weights goes back through softmax to scores. Its RMS goes from"
     )
-    assert re.search(r"was \(with\) and .+ times less\. At scores the two are now \d+ : 1\.$", said)
+    assert re.search(r" \(with\), and goes .+ Their ratio goes from 1 : 1.9 to \d+ : 1\.$", said)
     names = page.locator("#stations button").all_inner_texts()
-    assert names == ["the loss", "weights", "the end"]
-    page.click("text=the loss")
-    assert page.inner_text("#say") == "The way back begins at loss. Its gradient by itself is 1."
+    assert names == ["loss: start", "scores: least arrives", "kᵀ: end"]
+    for name, button in zip(names, page.locator("#stations button").all(), strict=True):
+        button.click()  # (a station and its step have one name)
+        assert place(page).split(": ")[-1] == name.split(":")[0]
+    page.click("text=loss: start")
+    assert page.inner_text("#say").endswith("call L. Its gradient by itself, ∂L/∂L, is 1.")
     page = visit(pair[0].save(tmp_path / "x.html", at="scores"))
     assert "gradient of scores goes back through multiply to q·kᵀ" in page.inner_text("#say")
     with pytest.raises(ValueError, match=r"one of loss, .*weights, .*: got 'nothing'$"):
@@ -173,7 +176,8 @@ def test_each_number_of_a_worked_step_is_that_of_the_pass(visit, tmp_path):
         np.testing.assert_allclose(row.locator("td").evaluate_all(TITLES), numbers, rtol=1e-3)
         shade = row.locator("td").last.get_attribute("style")
         assert ("--backward" in shade) == back
-    assert page.inner_text("#formula") == "∂L/∂x = y ⊙ (g - ⟨y, g⟩)"
+    assert page.inner_text("#formula b") == "∂L/∂x = y ⊙ (g - ⟨y, g⟩)"
+    assert "of 5 rows, the one with the largest element" in page.inner_text("#formula")
 
 
 def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):

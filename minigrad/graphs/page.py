@@ -211,10 +211,7 @@ def _contribution(c: Contribution, vertices: Sequence[Vertex], names: Sequence[s
 
 
 def _rows(rows: Sequence[Row], size: int, called: Mapping[str, str], last: str) -> Data:
-    """Return the worked rows of a step, with what each is called, and which part they show.
-
-    {} if there are none, or if they are too long to be shown.
-    """
+    """Return the worked rows of a step and which part they show; {} for none, or if too long."""
     longest = max((row.numbers.size for row in rows), default=0)
     if not 0 < longest <= MOST:
         return {}
@@ -222,9 +219,9 @@ def _rows(rows: Sequence[Row], size: int, called: Mapping[str, str], last: str) 
     for row in rows:
         said = last if row is rows[-1] else called.get(row.label.split(",")[0], "")
         written.append(row._asdict() | {"called": said, "numbers": rounded(row.numbers, 6)})
-    count, part = size // longest, "rows the one with the largest element"
+    count, part = size // longest, "rows, the one with the largest element"
     if rows[-1].label.startswith("Σ, element"):
-        count, part = size, "elements the largest"
+        count, part = size, "elements, the largest"
     return {"rows": written} | ({"shown": f"of {count:,} {part}"} if count > 1 else {})
 
 

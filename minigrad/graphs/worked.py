@@ -176,12 +176,8 @@ def _matmul(work: Work) -> list[Row]:
         left = Row(f"A, column {i + 1}", whole[batch][:, i], False)
         right = Row(f"G, column {j + 1}", work.g[batch][:, j])
     products = Row("their products", left.numbers * right.numbers)
-    return [
-        left,
-        right,
-        products,
-        Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1)),
-    ]
+    total = Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1))
+    return [left, right, products, total]
 
 
 def _summed(work: Work, shape: tuple[int, ...]) -> list[Row]:

@@ -38,11 +38,7 @@
     for (let j = 0; j < k - FORWARD; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
     return found;
   }
-  function computed(k) {
-    const found = new Set(main.vertices.map((v, n) => v.operation && STEPS ? -1 : n));
-    main.forward.slice(0, k).forEach(n => found.add(n));
-    return found;
-  }
+  const computed = k => new Set([...main.vertices.keys()].filter(n => !(main.vertices[n].operation && STEPS)).concat(main.forward.slice(0, k)));
 
   // ------------------------------------------------------------ numbers
 
@@ -254,8 +250,8 @@
     place.append(svg);
     place.elements = elements;
     track();
-    paint();
     fit();
+    paint();
   }
 
   // The whole graph is seen: it is as large as its place allows. On a phone it has two fifths of the
@@ -267,12 +263,12 @@
     place.style.transform = `scale(${scale})`;
     place.style.marginLeft = `${Math.max((view.clientWidth - scale * width) / 2, 0)}px`;
     view.style.height = `${Math.ceil(Math.min(scale * height, room))}px`;
-    if (narrow.matches) pan(view, [...view.querySelectorAll(".box.now")].map(box => box.getBoundingClientRect()));
   }
-  function pan(view, boxes) {
-    const frame = view.getBoundingClientRect();
+  function pan() {
+    const view = $("view"), frame = view.getBoundingClientRect();
+    const boxes = [...view.querySelectorAll(".box.now")].map(box => box.getBoundingClientRect());
     const off = (a, b) => (Math.min(...boxes.map(x => x[a])) + Math.max(...boxes.map(x => x[b])) - frame[a] - frame[b]) / 2;
-    if (boxes.length) view.scrollBy(off("left", "right"), off("top", "bottom"));
+    if (narrow.matches && boxes.length) view.scrollBy(off("left", "right"), off("top", "bottom"));
   }
 
   // ------------------------------------------------------------ the track
@@ -287,12 +283,11 @@
     $("track").classList.toggle("some", seen.length > 18);
     $("track").replaceChildren(...seen.map(each => {
       const c = isForward(each.main) ? null : contribution(main, each.main);
-      const tick = make("span", {class: `tick ${c ? "back" : "forward"}${c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : ""}`, title: `${c ? "back to " : ""}${nameOf(each)}`}, nameOf(each).split(".").pop());
-      tick.addEventListener("click", () => go(each.last));
-      return tick;
+      const sum = c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : "";
+      return make("span", {class: `tick ${c ? "back" : "forward"}${sum}`, title: `${c ? "back to " : ""}${nameOf(each)}`, "data-step": each.last}, nameOf(each).split(".").pop());
     }));
+    $("stations").replaceChildren(...data.stations.map(({name, step}) => make("button", {"data-step": step}, `${nameOf(seen[index(step)])}: ${name}`)));
     $("track").setAttribute("aria-valuemax", seen.length);
-    data.stations.forEach(({name, step}, n) => { $("stations").children[n].textContent = `${nameOf(seen[index(step)])}: ${name}`; });
     const ahead = seen.filter(each => isForward(each.last)).length, sums = main.backward.filter(c => c.after).length;
     $("forward").textContent = `forward: ${ahead} steps`;
     $("backward").textContent = main.backward.length ? `back: ${seen.length - ahead} steps${sums ? `, ${sums} of them a sum (+=)` : ""}` : "";
@@ -307,20 +302,11 @@
   function paint() {
     const known = computed(STEPS ? step : undefined), place = $("graph"), at = new Set(), pairs = new Set();
     const back = STEPS > 0 && !isForward(step);
-    const touch = id => { if (id !== undefined) at.add(id); };
-    const arrow = (a, b) => { if (drawnAt(a) !== undefined && drawnAt(b) !== undefined) pairs.add(`${drawnAt(a)}>${drawnAt(b)}`); };
-    if (STEPS) {
-      const {main: k, inside} = now();
-      if (inside) touch(inside);
-      else if (isForward(k)) {
-        const n = main.forward[k - 1];
-        touch(drawnAt(n));
-        main.vertices[n].inputs.forEach(i => arrow(i, n));
-      } else {
-        const c = contribution(main, k);
-        if (c.source !== null) { touch(drawnAt(c.source)); arrow(c.target, c.source); }
-        touch(drawnAt(c.target));
-      }
+    if (STEPS && now().inside) at.add(now().inside);
+    else if (STEPS) {
+      const c = back ? contribution(main, now().main) : null, n = c ? c.source : main.forward[now().main - 1];
+      for (const v of c ? [n, c.target] : [n]) if (v !== null && drawnAt(v) !== undefined) at.add(drawnAt(v));
+      if (n !== null) for (const i of c ? [c.target] : main.vertices[n].inputs) pairs.add(`${drawnAt(i)}>${drawnAt(n)}`);
     }
     place.classList.toggle("back", back);
     const all = passes.map(pass => gradients(pass, step));
@@ -364,6 +350,7 @@
       if (part.tagName === "text") part.textContent = (on && back && ratio()) || part.dataset.words;
     }
     tell();
+    pan();
     if (!STEPS) return;
     const i = index();
     [...$("track").children].forEach((tick, n) => { tick.classList.toggle("now", n === i); tick.classList.toggle("later", n > i); });
@@ -378,6 +365,7 @@
   // How far two passes are apart, where both have numbers that can be compared.
   const apart = ([a, b]) => !(a > 0 && b > 0 && a < Infinity && b < Infinity) ? "" : a >= b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`;
   const alike = (a, b) => Object.is(a, b) || Math.abs(a - b) < 0.005 * Math.abs(b);
+  const change = ([a, b]) => alike(a, b) ? `stays ${short(a)}` : b < 1e-15 * a ? `was ${short(a)}, and nothing arrives but rounding` : `goes from ${short(a)} to ${short(b)}${passes.length > 1 ? "" : `, times ${short(b / a, 2)}`}`;
   function ratio() {
     if (passes.length < 2 || isForward(step) || now().inside) return "";
     const sizes = passes.map(pass => rms(contribution(pass, now().main).contribution));
@@ -402,8 +390,7 @@
       return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
     }
     const c = contribution(main, k), target = main.names[c.target];
-    const seed = passes.map(pass => contribution(pass, k).contribution.whole);
-    if (c.source === null) return `The way back begins at ${target}${seed.every(x => x === 1) ? ", which the formulas call L. Its gradient by itself, ∂L/∂L, is 1." : ". Its gradient was given."}`;
+    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? ", which the formulas call L. Its gradient by itself, ∂L/∂L, is 1." : ". Its gradient was given."}`;
     const v = main.vertices[c.source], said = [`The gradient of ${main.names[c.source]} goes back through ${v.operation} to ${target}.`];
     if (c.count) said.push(`This is contribution ${c.count}${c.after ? ` (+=): it is added to what ${target} already had` : ""}.`);
     // What arrived and what goes on, in each pass.
@@ -411,17 +398,12 @@
     said.push(`Its RMS ${both(sizes.map(change), ", and ", passes.length > 1 ? " in both" : "")}.`);
     const [was, is] = [0, 1].map(i => sizes.map(size => size[i])), [from, to] = [was, is].map(apart);
     if (passes.length === 1 || !from || !to || (alike(...was) && alike(...is))) return said.join(" ");
-    if (alike(...was)) return [...said, `The two had the same RMS, and are now ${to}.`].join(" ");
-    if (from === to) return [...said, `Their ratio stays ${to}.`].join(" ");
     const factor = v.inputs.find(i => i !== c.target && passes.some(pass => pass.names[i] !== main.names[i]));
     const does = {multiply: "multiplies by", divide: "divides by"}[v.operation] || "uses";
     const moved = was[0] / was[1] / (is[0] / is[1]);
     const why = factor === undefined ? "" : `, a factor of ${times(Math.max(moved, 1 / moved))}, because this step ${does} ${named(factor)}`;
-    return [...said, `Their ratio goes from ${from} to ${to}${why}.`].join(" ");
-  }
-  function change([a, b]) {
-    if (alike(a, b)) return `stays ${short(a)}`;
-    return b < 1e-15 * a ? `was ${short(a)}, and nothing arrives but rounding` : `goes from ${short(a)} to ${short(b)}${passes.length > 1 ? "" : `, times ${short(b / a, 2)}`}`;
+    said.push(alike(...was) ? `The two had the same RMS, and are now ${to}.` : from === to ? `Their ratio stays ${to}.` : `Their ratio goes from ${from} to ${to}${why}.`);
+    return said.join(" ");
   }
   // The parts of the formula of each pass, each in a line; a single number stands for its whole line.
   // It is one table, so the columns of two passes are equally wide.
@@ -430,18 +412,14 @@
     // Gradients have one scale; forward each line has its own.
     const like = row => lines.filter(each => row.back ? each.back : each.label === row.label);
     const most = row => Math.max(0, ...like(row).flatMap(each => each.numbers.map(number)).filter(Number.isFinite).map(Math.abs));
-    const table = make("table", {class: fine ? "rows fine" : "rows"});
+    const table = make("table", {class: fine ? "rows fine" : "rows", style: `--columns: ${width}`});
     all.forEach((rows, p) => {
       const body = make("tbody");
       if (passes.length > 1) body.append(make("tr", {}, make("th", {colspan: width + 1, scope: "rowgroup"}, make("h2", {class: p ? "second" : ""}, label(p)))));
       for (const row of rows) {
-        const line = make("tr", {class: row.back ? "back" : ""}, make("th", {scope: "row"}, row.label, " ", make("small", {}, row.called)));
-        for (const x of row.numbers.map(number)) {
-          const cell = paintCell(make("td", {}, fine && row.numbers.length > 1 ? "" : short(x)), x, most(row), row.back);
-          if (row.numbers.length < width) cell.colSpan = width;
-          line.append(cell);
-        }
-        body.append(line);
+        const spans = row.numbers.length < width ? {colspan: width} : {}, hides = fine && row.numbers.length > 1;
+        const cells = row.numbers.map(number).map(x => paintCell(make("td", spans, hides ? "" : short(x)), x, most(row), row.back));
+        body.append(make("tr", {class: row.back ? "back" : ""}, make("th", {scope: "row"}, row.label, " ", make("small", {}, row.called)), ...cells));
       }
       table.append(body);
     });
@@ -468,21 +446,24 @@
       });
     }
     for (const column of columns) if (column.querySelector("figure, span")) $("tables").append(column);
+    const drawn = columns.map(column => [...column.querySelectorAll("figure")]);  // the same width in both passes
+    for (const same of drawn[0].map((_, n) => drawn.map(each => each[n]).filter(Boolean))) {
+      for (const each of same) each.style.width = `${Math.max(...same.map(x => x.offsetWidth))}px`;
+    }
   }
   function forward({main: k}, columns) {
     const n = main.forward[k - 1], v = main.vertices[n], all = passes.map(pass => pass.vertices[n].rows);
-    if (v.formula) $("formula").append(v.formula.line.split(": ")[0], make("small", {}, v.shown || ""));
+    if (v.formula) $("formula").append(v.formula.line.split(": ")[0], make("small", {}, v.shown ? ` shown: ${v.shown}` : ""));
     if (all.every(Boolean)) work(all);
     else for (const i of new Set([...v.inputs, n])) {
       const values = passes.map(pass => pass.vertices[i].value);
       values.forEach((value, p) => columns[p].append(...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values))));
     }
-    if (all.every(Boolean)) columns.forEach(column => column.replaceChildren());
     rule(n);
   }
   function backward({main: k}, columns) {
     const j = k - FORWARD - 1, c = main.backward[j], each = passes.map(pass => pass.backward[j]);
-    if (c.formula) $("formula").append(make("b", {}, c.formula), make("small", {}, c.shown || ""));
+    if (c.formula) $("formula").append(make("b", {}, c.formula), make("small", {}, c.shown ? ` shown: ${c.shown}` : ""));
     const parts = passes.map((pass, p) => [before(pass, j), each[p].contribution, after(pass, j)]);
     const most = largest(parts.flat());
     if (c.rows) work(each.map(x => x.rows));
@@ -491,7 +472,6 @@
       if (had) columns[p].append(heat(had, "before", most, true), make("span", {class: "sign"}, "+"));
       if (had || !c.rows) columns[p].append(heat(come, "contribution", most, true));
       if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most, true));
-      else if (c.rows) columns[p].replaceChildren();
     });
     if (c.source !== null) rule(c.source, c);
   }
@@ -589,11 +569,8 @@
   } else {
     step = matters || FORWARD || STEPS;
     $("play").addEventListener("click", play);
-    for (const each of data.stations.sort((a, b) => a.step - b.step)) {
-      const button = make("button");
-      button.addEventListener("click", () => go(each.step));
-      $("stations").append(button);
-    }
+    data.stations.sort((a, b) => a.step - b.step);
+    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); });
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
