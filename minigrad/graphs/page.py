@@ -219,28 +219,28 @@ def _rows(rows: Sequence[Row], size: int, called: Mapping[str, str], last: str) 
     for row in rows:
         said = last if row is rows[-1] else called.get(row.label.split(",")[0], "")
         written.append(row._asdict() | {"called": said, "numbers": rounded(row.numbers, 6)})
-    count, part = size // longest, "rows, the one with the largest element"
+    count, part = size // longest, "the row with the largest element, of {:,} rows"
     if rows[-1].label.startswith("Σ, element"):
-        count, part = size, "elements, the largest"
-    return {"rows": written} | ({"shown": f"of {count:,} {part}"} if count > 1 else {})
+        count, part = size, "the largest of {:,} elements"
+    return {"rows": written} | ({"shown": part.format(count)} if count > 1 else {})
 
 
 def _least(vertices: Sequence[Vertex], contributions: Sequence[Contribution]) -> tuple[float, int]:
-    """Return the smallest share of a gradient's length that arrives, and at which step.
+    """Return the smallest share of a gradient's RMS that arrives, and at which step.
 
     An operation that only moves, copies or adds numbers does not count, nor does a mean, which
     divides by its length, nor a leaf whose gradient is rounding. (∞, 0) if nothing is left.
     """
     noise, least, matters = lost(vertices), math.inf, 0
-    arrived: dict[int, float] = {}  # the length of each tensor's gradient, when it goes on
+    arrived: dict[int, float] = {}  # the RMS of each tensor's gradient, when it goes on
     for n, c in enumerate(contributions, sum(bool(v.operation) for v in vertices) + 1):
         if c.source is not None:
             facts, g = vertices[c.source].facts, arrived[c.source]
             passes = facts.moves or facts.averages or facts.said == "Σ {}"
             counts = not (passes or c.position in facts.added or c.target in noise)
-            if counts and 0 < g < math.inf and c.contribution.norm / g < least:
-                least, matters = c.contribution.norm / g, n
-        arrived[c.target] = c.after.norm
+            if counts and 0 < g < math.inf and c.contribution.rms / g < least:
+                least, matters = c.contribution.rms / g, n
+        arrived[c.target] = c.after.rms
     return least, matters
 
 

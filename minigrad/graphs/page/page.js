@@ -183,7 +183,7 @@
     place.replaceChildren();
     place.style.transform = "";
     const g = new dagre.graphlib.Graph({compound: true, multigraph: true});
-    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: narrow.matches ? 18 : 26, edgesep: 8, marginx: 12, marginy: 12});
+    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 18, edgesep: 8, marginx: 12, marginy: 12});
     g.setDefaultEdgeLabel(() => ({}));
     const elements = new Map();
     main.boxes.forEach((box, n) => {
@@ -258,17 +258,16 @@
   // height, so that the sentence is seen with it; there a large graph is a window on the boxes in use.
   function fit() {
     const view = $("view"), place = $("graph"), [width, height] = [place.style.width, place.style.height].map(parseFloat);
-    const room = narrow.matches ? Math.max(0.4 * innerHeight, 200) : Math.max(innerHeight - 200, 320);
+    const room = narrow.matches ? Math.max(0.4 * innerHeight, 200) : Math.max(innerHeight - 165, 320);
     const scale = Math.max(Math.min(1, view.clientWidth / width, room / height), narrow.matches ? LEAST : 0);
     place.style.transform = `scale(${scale})`;
     place.style.marginLeft = `${Math.max((view.clientWidth - scale * width) / 2, 0)}px`;
     view.style.height = `${Math.ceil(Math.min(scale * height, room))}px`;
   }
-  function pan() {
-    const view = $("view"), frame = view.getBoundingClientRect();
-    const boxes = [...view.querySelectorAll(".box.now")].map(box => box.getBoundingClientRect());
-    const off = (a, b) => (Math.min(...boxes.map(x => x[a])) + Math.max(...boxes.map(x => x[b])) - frame[a] - frame[b]) / 2;
-    if (narrow.matches && boxes.length) view.scrollBy(off("left", "right"), off("top", "bottom"));
+  function pan(box) {
+    const view = $("view"), [frame, its] = [view, box].map(each => each.getBoundingClientRect());
+    const off = (a, b) => (its[a] + its[b] - frame[a] - frame[b]) / 2;
+    view.scrollBy(off("left", "right"), off("top", "bottom"));
   }
 
   // ------------------------------------------------------------ the track
@@ -284,11 +283,11 @@
     $("track").replaceChildren(...seen.map(each => {
       const c = isForward(each.main) ? null : contribution(main, each.main);
       const sum = c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : "";
-      return make("span", {class: `tick ${c ? "back" : "forward"}${sum}`, title: `${c ? "back to " : ""}${nameOf(each)}`, "data-step": each.last}, nameOf(each).split(".").pop());
+      return make("span", {class: `tick ${c ? "back" : "forward"}${sum}`, title: `${c ? "back to " : ""}${nameOf(each)}`, "data-step": each.last}, nameOf(each).match(/([^.]*\.\d+|[^.]*)$/)[0]);
     }));
     $("stations").replaceChildren(...data.stations.map(({name, step}) => make("button", {"data-step": step}, `${nameOf(seen[index(step)])}: ${name}`)));
     $("track").setAttribute("aria-valuemax", seen.length);
-    const ahead = seen.filter(each => isForward(each.last)).length, sums = main.backward.filter(c => c.after).length;
+    const ahead = seen.filter(each => isForward(each.last)).length, sums = $("track").querySelectorAll(".sum").length;
     $("forward").textContent = `forward: ${ahead} steps`;
     $("backward").textContent = main.backward.length ? `back: ${seen.length - ahead} steps${sums ? `, ${sums} of them a sum (+=)` : ""}` : "";
   }
@@ -350,7 +349,7 @@
       if (part.tagName === "text") part.textContent = (on && back && ratio()) || part.dataset.words;
     }
     tell();
-    pan();
+    if (narrow.matches && at.size) pan(place.elements.get([...at].pop()));
     if (!STEPS) return;
     const i = index();
     [...$("track").children].forEach((tick, n) => { tick.classList.toggle("now", n === i); tick.classList.toggle("later", n > i); });
