@@ -69,7 +69,7 @@
   function heat(summary, caption, most, back) {
     const numbers = summary.whole !== undefined ? summary.whole : summary.map;
     const rows = x => !Array.isArray(x) ? [[x]] : !Array.isArray(x[0]) ? [x] : !Array.isArray(x[0][0]) ? x : x.flatMap(rows);
-    const grid = rows(numbers), fine = grid.flat().length > 64;
+    const grid = rows(numbers), fine = summary.whole === undefined || grid.flat().length > 64;
     const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
     for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
     const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
@@ -183,7 +183,7 @@
     place.replaceChildren();
     place.style.transform = "";
     const g = new dagre.graphlib.Graph({compound: true, multigraph: true});
-    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 18, edgesep: 8, marginx: 12, marginy: 12});
+    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 14, edgesep: 8, marginx: 12, marginy: 6});
     g.setDefaultEdgeLabel(() => ({}));
     const elements = new Map();
     main.boxes.forEach((box, n) => {
@@ -389,7 +389,7 @@
       return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
     }
     const c = contribution(main, k), target = main.names[c.target];
-    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? ", which the formulas call L. Its gradient by itself, ∂L/∂L, is 1." : ". Its gradient was given."}`;
+    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? `${target === "L" ? "" : ", which the formulas call L"}. Its gradient by itself, ∂L/∂L, is 1.` : ". Its gradient was given."}`;
     const v = main.vertices[c.source], said = [`The gradient of ${main.names[c.source]} goes back through ${v.operation} to ${target}.`];
     if (c.count) said.push(`This is contribution ${c.count}${c.after ? ` (+=): it is added to what ${target} already had` : ""}.`);
     // What arrived and what goes on, in each pass.
