@@ -183,7 +183,7 @@
     place.replaceChildren();
     place.style.transform = "";
     const g = new dagre.graphlib.Graph({compound: true, multigraph: true});
-    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 14, edgesep: 8, marginx: 12, marginy: 6});
+    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: passes.length > 1 ? 20 : 14, edgesep: 8, marginx: 12, marginy: 6});
     g.setDefaultEdgeLabel(() => ({}));
     const elements = new Map();
     main.boxes.forEach((box, n) => {
