@@ -90,8 +90,8 @@ def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
         assert f"forward {n} of {len(done)}" in place(page)
         text = page.inner_text("#panel")
         assert v.operation in text and "test_page.py, line" in text
-        ((_, numbers),) = tables(page)
-        np.testing.assert_allclose(numbers, v.value.whole.ravel(), rtol=1e-3)
+        for (_, numbers), i in zip(tables(page), [*dict.fromkeys(v.inputs), v.number], strict=True):
+            np.testing.assert_allclose(numbers, steps.vertices[i].value.whole.ravel(), rtol=1e-3)
 
 
 def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit):
@@ -135,14 +135,18 @@ def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit
     pair = [head(1 / 8, keys=5), head(1.0, keys=5)]
     page = visit(pair[0].save(tmp_path / "x.html", beside=pair[1], titles=("with", "without")))
     said = page.inner_text("#say")
-    assert said.startswith(
-        "The gradient of weights goes back through softmax to scores. It arrives"
-    )
-    assert re.search(r"was \(with\) and .+ times less\. At scores the two are now \d+ : 1\.$", said)
+    assert said.startswith("The gradient of weights goes back through softmax to scores. Its RMS")
+    assert re.search(r" \(with\), and goes .+ Their ratio goes from 1 : 1.9 to \d+ : 1\.$", said)
+    page.keyboard.press("ArrowRight")
+    why = "a factor of 8, because this step multiplies by 0.125 (with) or 1 (without)."
+    assert page.inner_text("#say").endswith(why)
     names = page.locator("#stations button").all_inner_texts()
-    assert names == ["the loss", "weights", "the end"]
-    page.click("text=the loss")
-    assert page.inner_text("#say") == "The way back begins at loss. Its gradient by itself is 1."
+    assert names == ["loss: start", "scores: least arrives", "kᵀ: end"]
+    for name, button in zip(names, page.locator("#stations button").all(), strict=True):
+        button.click()  # (a station and its step have one name)
+        assert place(page).split(": ")[-1] == name.split(":")[0]
+    page.click("text=loss: start")
+    assert page.inner_text("#say").endswith("call L. Its gradient by itself, ∂L/∂L, is 1.")
     page = visit(pair[0].save(tmp_path / "x.html", at="scores"))
     assert "gradient of scores goes back through multiply to q·kᵀ" in page.inner_text("#say")
     with pytest.raises(ValueError, match=r"one of loss, .*weights, .*: got 'nothing'$"):
@@ -162,18 +166,15 @@ def test_each_number_of_a_worked_step_is_that_of_the_pass(visit, tmp_path):
     page = visit(steps.save(tmp_path / "x.html", at="weights"))
     c = next(c for c in steps.contributions if steps.vertices[c.source or 0].title == "weights")
     rows = page.locator("#work tr").all()
-    assert [row.locator("th").inner_text().split(" ")[0] for row in rows] == [
-        "y",
-        "g",
-        "⟨y,",
-        "g",
-        "y",
-    ]
+    labels = ["y weights", "g arrives: ∂L/∂weights", "⟨y, g⟩", "g - ⟨y, g⟩"]
+    told = [row.locator("th").inner_text().strip() for row in rows]
+    assert told == [*labels, "y ⊙ (g - ⟨y, g⟩) goes to scores"]
     for row, (_, numbers, back) in zip(rows, c.rows, strict=True):
         np.testing.assert_allclose(row.locator("td").evaluate_all(TITLES), numbers, rtol=1e-3)
         shade = row.locator("td").last.get_attribute("style")
         assert ("--backward" in shade) == back
-    assert page.inner_text("#formula") == "∂L/∂x = y ⊙ (g - ⟨y, g⟩)"
+    assert page.inner_text("#formula b") == "∂L/∂x = y ⊙ (g - ⟨y, g⟩)"
+    assert "shown: the row with the largest element, of 5 rows" in page.inner_text("#formula")
 
 
 def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):

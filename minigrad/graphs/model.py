@@ -240,14 +240,10 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
     values.
     """
     values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
-    titles = [
-        v.title
-        if v.named or v.title in values
-        else f"t{v.number}"
-        if v.operation
-        else f"{v.kind} {v.shape}"
-        for v in vertices
-    ]
+    titles = []
+    for v in vertices:
+        plain = f"t{v.number}" if v.operation else f"{v.kind} {v.shape}"
+        titles.append(v.title if v.named or v.title in values else plain)
     return numbered(titles, values - {v.title for v in vertices if v.named})
 
 

@@ -18,7 +18,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from minigrad.graphs.folding import Box, Drawn, Folding
 from minigrad.graphs.model import Vertex, printable, spoken
 from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, legend, lost
 from minigrad.graphs.summary import Summary, rounded
-from minigrad.graphs.worked import cancels
+from minigrad.graphs.worked import Row, cancels, computed
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
@@ -36,6 +36,7 @@ FOLDER = Path(__file__).parent / "page"
 LAID_OUT = 150  # boxes at once
 DIGITS = 4
 MOST = 64  # numbers of a row; longer rows are not shown
+Data = dict[str, Any]
 Pass = tuple[str, Sequence[Vertex], Sequence["Contribution"]]
 
 
@@ -84,6 +85,7 @@ def page(
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Template(template).substitute(
         TITLE=html.escape(printable(title)),
+        HEADING=html.escape(printable(title)).replace("d_k", "<i>d</i><sub>k</sub>"),
         STYLE=style,
         HASHES=" ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes),
         NOTICE=notice,
@@ -95,9 +97,9 @@ def page(
     )
 
 
-def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:
+def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, Data]:
     """Return every frame: its name, the frame around it, and its text when it is closed."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Data] = {}
     layers = {scope.path: scope.layer for v in vertices for scope in v.modules}
     for box in boxes:
         around = ""
@@ -124,22 +126,23 @@ def _pass(
     drawn: Drawn,
     limits: Limits | None,
     steps: bool,
-) -> dict[str, Any]:
+) -> Data:
     boxes, links = drawn
     numbers = {box.id: n for n, box in enumerate(boxes)}
     names, noise = spoken(vertices), lost(vertices)
-    sent = list(zip(contributions, _shares(vertices, contributions), strict=True)) if steps else []
 
-    def seen(gradient: Summary, n: int) -> dict[str, Any]:
+    def seen(gradient: Summary, n: int) -> Data:
         shade = DEAD if n in noise or limits is None else colour(gradient.rms, limits)
         return {"said": in_words(gradient.rms, limits, n in noise), "colour": shade}
 
-    def vertex(v: Vertex) -> dict[str, Any]:
+    def vertex(v: Vertex) -> Data:
         modules = [scope.path for scope in v.modules]
-        known = {"options": v.options, "line": v.line, "modules": modules}
-        found: dict[str, Any] = {name: x for name, x in known.items() if x}
+        known = {"options": v.options, "line": v.line, "modules": modules, "moves": v.facts.moves}
+        found: Data = {name: x for name, x in known.items() if x}
         found |= {"operation": v.operation, "inputs": v.inputs, "value": _numbers(v.value)}
-        found |= {"moves": True} if v.facts.moves else {}
+        if steps and v.operation == "softmax":
+            made = computed(vertices[v.inputs[0]].value.whole, v.value.whole)
+            found |= _rows(made, v.value.size, {"x": names[v.inputs[0]]}, names[v.number])
         if v.formula:
             known = {"back": v.displayed or [v.formula], "letters": v.letters}
             found["formula"] = {"line": v.formula} | known
@@ -147,7 +150,7 @@ def _pass(
             found["gradient"] = _numbers(v.gradient) | seen(v.gradient, v.number)
         return found
 
-    def box(box: Box) -> dict[str, Any]:
+    def box(box: Box) -> Data:
         kept = ("operation", "options", "detail", "kind", "shape")
         return {name: getattr(box, name) for name in kept} | {
             "title": names[box.vertices[0]] if box.title == box.operation else box.title,
@@ -168,38 +171,30 @@ def _pass(
         ],
         "forward": [v.number for v in vertices if v.operation] if steps else [],
         "backward": [
-            _contribution(c, share, vertices, names) | seen(c.after, c.target) for c, share in sent
+            _contribution(c, vertices, names) | seen(c.after, c.target)
+            for c in (contributions if steps else ())
         ],
     }
 
 
-def _contribution(
-    c: Contribution, share: float | None, vertices: Sequence[Vertex], names: Sequence[str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"source": c.source, "target": c.target}
-    found["contribution"] = _numbers(c.contribution)
+def _contribution(c: Contribution, vertices: Sequence[Vertex], names: Sequence[str]) -> Data:
+    come = _numbers(c.contribution)
+    found: Data = {"source": c.source, "target": c.target, "contribution": come}
     if c.source is not None:
         v = vertices[c.source]
-        found |= {"share": rounded(share, 3)} if share is not None else {}
         letter = v.letters[c.position] if c.position < len(v.letters) else ""
         found["formula"] = _formula(v.displayed, letter)
         if c.rows and not found["formula"]:
             last = [row.label for row in c.rows if not row.label.startswith("Σ")][-1]
             found["formula"] = f"∂L/∂{letter} = {last}"
-        called = {"y": names[c.source], "g": "arrives", "G": "arrives"}
+        arrives = f"arrives: ∂L/∂{name if (name := names[c.source]).isalnum() else f'({name})'}"
+        called = {"y": names[c.source], "g": arrives, "G": arrives}
         for name, i in zip(v.letters, v.inputs, strict=False):
-            called |= {name: names[i], name.upper(): names[i]}
-        if c.rows and max(row.numbers.size for row in c.rows) <= MOST:
-            found["rows"] = [
-                {
-                    "label": row.label,
-                    "called": called.get(row.label.split(",")[0], ""),
-                    "numbers": rounded(row.numbers, 6),
-                    "back": row.back,
-                }
-                for row in c.rows
-            ]
-            found |= {"cancels": True} if cancels(c.rows) else {}
+            told = f"the tensor {names[i]}" if names[i] in called else names[i]
+            called |= {name: told, name.upper(): told}
+        size = max(c.contribution.size, 0 if v.operation == "matmul" else v.value.size)
+        found |= _rows(c.rows, size, called, f"goes to {names[c.target]}")
+        found |= {"cancels": True} if "rows" in found and cancels(c.rows) else {}
     if c.of > 1:
         found["count"] = f"{c.nth} of {c.of}"
     if c.before is not None:
@@ -215,26 +210,38 @@ def _contribution(
     return found
 
 
-def _shares(
-    vertices: Sequence[Vertex], contributions: Sequence[Contribution]
-) -> list[float | None]:
-    """Return for each contribution how long it is beside the gradient that went in.
+def _rows(rows: Sequence[Row], size: int, called: Mapping[str, str], last: str) -> Data:
+    """Return the worked rows of a step and which part they show; {} for none, or if too long."""
+    longest = max((row.numbers.size for row in rows), default=0)
+    if not 0 < longest <= MOST:
+        return {}
+    written = []
+    for row in rows:
+        said = last if row is rows[-1] else called.get(row.label.split(",")[0], "")
+        written.append(row._asdict() | {"called": said, "numbers": rounded(row.numbers, 6)})
+    count, part = size // longest, "the row with the largest element, of {:,} rows"
+    if rows[-1].label.startswith("Σ, element"):
+        count, part = size, "the largest of {:,} elements"
+    return {"rows": written} | ({"shown": part.format(count)} if count > 1 else {})
 
-    None for the seed, for an operation that only moves, copies or adds numbers, and where nothing
-    went in.
+
+def _least(vertices: Sequence[Vertex], contributions: Sequence[Contribution]) -> tuple[float, int]:
+    """Return the smallest share of a gradient's RMS that arrives, and at which step.
+
+    An operation that only moves, copies or adds numbers does not count, nor does a mean, which
+    divides by its length, nor a leaf whose gradient is rounding. (∞, 0) if nothing is left.
     """
-    arrived: dict[int, float] = {}  # the length of each tensor's gradient, when it goes on
-    found: list[float | None] = []
-    for c in contributions:
-        share = math.nan
+    noise, least, matters = lost(vertices), math.inf, 0
+    arrived: dict[int, float] = {}  # the RMS of each tensor's gradient, when it goes on
+    for n, c in enumerate(contributions, sum(bool(v.operation) for v in vertices) + 1):
         if c.source is not None:
             facts, g = vertices[c.source].facts, arrived[c.source]
-            copies = facts.said == "Σ {}"
-            if not (facts.moves or c.position in facts.added or copies) and 0 < g < math.inf:
-                share = c.contribution.norm / g
-        arrived[c.target] = c.after.norm
-        found.append(share if math.isfinite(share) else None)
-    return found
+            passes = facts.moves or facts.averages or facts.said == "Σ {}"
+            counts = not (passes or c.position in facts.added or c.target in noise)
+            if counts and 0 < g < math.inf and c.contribution.rms / g < least:
+                least, matters = c.contribution.rms / g, n
+        arrived[c.target] = c.after.rms
+    return least, matters
 
 
 def _formula(displayed: Sequence[str], letter: str) -> str:
@@ -246,45 +253,30 @@ def _formula(displayed: Sequence[str], letter: str) -> str:
     return f"{first} = {last}" if found else ""
 
 
-def _stations(passes: Sequence[Pass], at: str | None) -> list[dict[str, Any]]:
+def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
     """Return the places that a reader is offered; the first of them is where the page opens.
 
-    The step that matters is the contribution of which the least arrives, in one of the passes. (A
-    mean divides by its length, and a leaf whose gradient is rounding says nothing.)
+    The step that matters is the contribution of which the least arrives, in one of the passes.
     """
     vertices, names = passes[0][1], spoken(passes[0][1])
     done = sum(bool(v.operation) for v in vertices)
-    least, matters = math.inf, 0
-    for _, its, contributions in passes:
-        noise, shares = lost(its), _shares(its, contributions)
-        for n, (c, share) in enumerate(zip(contributions, shares, strict=True), done + 1):
-            if c.source is None or share is None or its[c.source].facts.averages:
-                continue
-            if share < least and c.target not in noise:
-                least, matters = share, n
-    sent = passes[0][2]
+    matters = min(_least(its, sent) for _, its, sent in passes)[1]
+    sent = [*enumerate(passes[0][2], done + 1)]
     if at is not None:
-        matters = next(
-            (
-                n
-                for n, c in enumerate(sent, done + 1)
-                if c.source is not None and names[c.source] == at
-            ),
-            0,
-        )
-        if not matters:
-            known = ", ".join(dict.fromkeys(names[c.source] for c in sent if c.source is not None))
-            raise ValueError(
-                f"at= names a result whose gradient goes back, one of {known}: got {at!r}"
-            )
-    first = next((n for n, c in enumerate(sent, done + 1) if c.nth > 1), 0)
-    found = [(str(names[sent[matters - done - 1].source or 0]), matters)] if matters else []
-    found += [("the loss", done + 1)] * bool(sent) + [("the first +=", first)] * bool(first)
-    found += [("the end", done + len(sent))] * bool(sent)
+        known = {names[c.source]: n for n, c in reversed(sent) if c.source is not None}
+        if at not in known:
+            all_of = ", ".join(reversed(known))
+            said = f"at= names a result whose gradient goes back, one of {all_of}: got {at!r}"
+            raise ValueError(said)
+        matters = known[at]
+    first = next((n for n, c in sent if c.nth > 1), 0)
+    found = [("least arrives" if at is None else "opens here", matters)] * bool(matters)
+    found += [("start", done + 1)] * bool(sent)
+    found += [("first sum", first)] * bool(first) + [("end", done + len(sent))] * bool(sent)
     return [{"name": name, "step": n} for name, n in found]
 
 
-def _numbers(summary: Summary) -> dict[str, Any]:
+def _numbers(summary: Summary) -> Data:
     kept, name = summary.kept, "map" if summary.whole is None else "whole"
     if kept.dtype == bool:  # (a page shows 1 and 0)
         kept = kept.astype(int)

@@ -42,33 +42,46 @@ class Row(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Hold what rows are made of: inputs, output, gradient, position, contribution, options."""
+    """Hold what rows are made of: the gradient g at output y, and what `position` got of it."""
 
+    options: Mapping[str, Any]
     inputs: Sequence[Array]
     y: Array
     g: Array
-    position: int
-    found: Array
-    options: Mapping[str, Any]
+    position: int  # of the input
+    found: Array  # the contribution to its gradient
 
 
-def worked(
-    rule: str,
-    options: Mapping[str, Any],
-    inputs: Sequence[Array],
-    y: Array,
-    g: Array,
-    position: int,
-    contribution: Array,
-) -> tuple[Row, ...]:
-    """Return the rows of one contribution: of input `position` to the gradient g at output y.
+def worked(rule: str, *given: Any) -> tuple[Row, ...]:
+    """Return the rows of one contribution. `given` are the fields of a `Work`.
 
     () for a rule that is not in the table, and for an array without elements.
     """
-    if rule not in RULES or not contribution.size or not g.size:
+    work = Work(*given)
+    if rule not in RULES or not work.found.size or not work.g.size:
         return ()
     with np.errstate(all="ignore"):  # (the rule has warned)
-        return tuple(RULES[rule](Work(inputs, y, g, position, contribution, options)))
+        return tuple(RULES[rule](work))
+
+
+def computed(x: Array | None, y: Array | None) -> tuple[Row, ...]:
+    """Return the rows of y = softmax(x); () if an array was not kept, or if y is something else."""
+    if x is None or y is None or not y.size or not y.ndim:
+        return ()
+    with np.errstate(all="ignore"):
+        below = x - x.max(axis=-1, keepdims=True)
+        e, at = np.exp(below), _largest(y, -1)
+        total = e.sum(axis=-1, keepdims=True)
+        if not np.allclose(e / total, y, equal_nan=True):
+            return ()  # (along another axis, or a user's own softmax)
+    rows = (
+        ("x", x),
+        ("x - max x", below),
+        ("e = exp(x - max x)", e),
+        ("Σ e", total),
+        ("e / Σ e", y),
+    )
+    return tuple([Row(label, at(each), False) for label, each in rows])
 
 
 def cancels(rows: Sequence[Row]) -> bool:
@@ -154,21 +167,17 @@ def _matmul(work: Work) -> list[Row]:
         return []  # (a factor that was stretched over a batch)
     place = _place(work.found)
     batch, (i, j) = place[:-2], place[-2:]
-    whole = np.broadcast_to(
-        (b, a)[work.position], (*work.g.shape[:-2], *work.inputs[1 - work.position].shape[-2:])
-    )
+    other = work.inputs[1 - work.position]
+    whole = np.broadcast_to(other, (*work.g.shape[:-2], *other.shape[-2:]))
     if work.position == 0:
-        left, right = work.g[batch][i, :], whole[batch][j, :]
-        labels = f"G, row {i + 1}", f"B, row {j + 1}"
+        left = Row(f"G, row {i + 1}", work.g[batch][i, :])
+        right = Row(f"B, row {j + 1}", whole[batch][j, :], False)
     else:
-        left, right = whole[batch][:, i], work.g[batch][:, j]
-        labels = f"A, column {i + 1}", f"G, column {j + 1}"
-    return [
-        Row(labels[0], left, work.position == 0),
-        Row(labels[1], right, work.position == 1),
-        Row("their products", left * right),
-        Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1)),
-    ]
+        left = Row(f"A, column {i + 1}", whole[batch][:, i], False)
+        right = Row(f"G, column {j + 1}", work.g[batch][:, j])
+    products = Row("their products", left.numbers * right.numbers)
+    total = Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1))
+    return [left, right, products, total]
 
 
 def _summed(work: Work, shape: tuple[int, ...]) -> list[Row]:

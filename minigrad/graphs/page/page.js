@@ -7,6 +7,7 @@
   const passes = data.passes, main = passes[0];
   const $ = id => document.getElementById(id);
   const LARGEST = data.most;  // boxes that are laid out at once
+  const narrow = matchMedia("(max-width: 760px)"), LEAST = 0.7;  // a phone, and its smallest graph
   const FORWARD = main.forward.length, STEPS = FORWARD + main.backward.length;
   const open = new Set(), chosen = new Set();  // layers; boxes whose numbers are shown
   const matters = STEPS && data.stations.length ? data.stations[0].step : 0;
@@ -25,8 +26,9 @@
   const isForward = k => k > 0 && k <= FORWARD;
   const contribution = (pass, k) => pass.backward[k - FORWARD - 1];
   const after = (pass, j) => pass.backward[j].after || pass.backward[j].contribution;
-  function before(pass, j) {
-    for (let i = j - 1; i >= 0; i--) if (pass.backward[i].target === pass.backward[j].target) return after(pass, i);
+  // What vertex n has received before contribution j.
+  function before(pass, j, n = pass.backward[j].target) {
+    for (let i = j - 1; i >= 0; i--) if (pass.backward[i].target === n) return after(pass, i);
     return null;
   }
   // The gradient of each vertex after step k: the sum of what has arrived, its words, its colour.
@@ -36,11 +38,7 @@
     for (let j = 0; j < k - FORWARD; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
     return found;
   }
-  function computed(k) {
-    const found = new Set(main.vertices.map((v, n) => v.operation && STEPS ? -1 : n));
-    main.forward.slice(0, k).forEach(n => found.add(n));
-    return found;
-  }
+  const computed = k => new Set([...main.vertices.keys()].filter(n => !(main.vertices[n].operation && STEPS)).concat(main.forward.slice(0, k)));
 
   // ------------------------------------------------------------ numbers
 
@@ -71,7 +69,7 @@
   function heat(summary, caption, most, back) {
     const numbers = summary.whole !== undefined ? summary.whole : summary.map;
     const rows = x => !Array.isArray(x) ? [[x]] : !Array.isArray(x[0]) ? [x] : !Array.isArray(x[0][0]) ? x : x.flatMap(rows);
-    const grid = rows(numbers), fine = grid.flat().length > 64;
+    const grid = rows(numbers), fine = summary.whole === undefined || grid.flat().length > 64;
     const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
     for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
     const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
@@ -111,7 +109,7 @@
         previous.last = k;
         if (!moves && !(inside && previous.main === matters)) previous.main = k;
       } else found.push({last: k, main: k});
-      found[found.length - 1].inside = inside;
+      found[found.length - 1].inside = inside && id;
       [key, moved] = [inside, !c && moves];
     }
     return found;
@@ -162,9 +160,10 @@
     } else {
       const box = main.boxes[n], called = [box.options, box.detail].filter(Boolean).join(" ");
       element.append(make("b", {}, box.title));
+      if (main.backward.length && box.vertex === main.backward[0].target && !box.shape.length && box.title !== "L") element.append(" = L");
       if (box.operation && box.kind === "operation" && main.vertices[box.vertex].named) element.append(` ${box.operation}`);
       if (called) element.append(` ${called}`);
-      element.append(make("small", {}, shape(box)));
+      element.append(make("small", {class: "shape"}, shape(box)));
       known.push(box.vertex);
     }
     const swatches = passes.map((_, p) => {
@@ -184,7 +183,7 @@
     place.replaceChildren();
     place.style.transform = "";
     const g = new dagre.graphlib.Graph({compound: true, multigraph: true});
-    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, edgesep: 8, marginx: 12, marginy: 12});
+    g.setGraph({rankdir: "TB", nodesep: 18, ranksep: passes.length > 1 ? 20 : 14, edgesep: 8, marginx: 12, marginy: 6});
     g.setDefaultEdgeLabel(() => ({}));
     const elements = new Map();
     main.boxes.forEach((box, n) => {
@@ -218,7 +217,7 @@
       if (a === b || (closed && met.has(`${a}>${b}`))) return;
       met.add(`${a}>${b}`);
       const label = closed ? "" : main.links[k].words;
-      g.setEdge(a, b, {words: label, width: label && Math.ceil(wide(label, "bold 10px system-ui, sans-serif")), height: label ? 12 : 0, labelpos: "r"}, `e${k}`);
+      g.setEdge(a, b, {words: label, width: label && Math.ceil(wide(label, "bold 11px system-ui, sans-serif")), height: label ? 12 : 0, labelpos: "r"}, `e${k}`);
     });
     dagre.layout(g);
     const {width, height} = g.graph();
@@ -255,21 +254,26 @@
     paint();
   }
 
-  // The whole graph is seen: it is as large as its place allows.
+  // The whole graph is seen: it is as large as its place allows. On a phone it has two fifths of the
+  // height, so that the sentence is seen with it; there a large graph is a window on the boxes in use.
   function fit() {
-    const view = $("view"), place = $("graph");
-    const narrow = matchMedia("(max-width: 760px)").matches;
-    const room = narrow ? innerHeight : Math.max(innerHeight - 250, 320);
-    const scale = Math.min(1, view.clientWidth / parseFloat(place.style.width), room / parseFloat(place.style.height));
+    const view = $("view"), place = $("graph"), [width, height] = [place.style.width, place.style.height].map(parseFloat);
+    const room = narrow.matches ? Math.max(0.4 * innerHeight, 200) : Math.max(innerHeight - 165, 320);
+    const scale = Math.max(Math.min(1, view.clientWidth / width, room / height), narrow.matches ? LEAST : 0);
     place.style.transform = `scale(${scale})`;
-    place.style.marginLeft = `${Math.max((view.clientWidth - scale * parseFloat(place.style.width)) / 2, 0)}px`;
-    view.style.height = `${Math.ceil(scale * parseFloat(place.style.height))}px`;
+    place.style.marginLeft = `${Math.max((view.clientWidth - scale * width) / 2, 0)}px`;
+    view.style.height = `${Math.ceil(Math.min(scale * height, room))}px`;
+  }
+  function pan(box) {
+    const view = $("view"), [frame, its] = [view, box].map(each => each.getBoundingClientRect());
+    const off = (a, b) => (its[a] + its[b] - frame[a] - frame[b]) / 2;
+    view.scrollBy(off("left", "right"), off("top", "bottom"));
   }
 
   // ------------------------------------------------------------ the track
 
   function nameOf({main: k, inside}) {
-    if (inside) return groups[inside.slice(inside.indexOf(" ") + 1)].title;
+    if (inside) return groups[inside].title;
     return main.names[isForward(k) ? main.forward[k - 1] : contribution(main, k).target];
   }
   function track() {
@@ -278,14 +282,14 @@
     $("track").classList.toggle("some", seen.length > 18);
     $("track").replaceChildren(...seen.map(each => {
       const c = isForward(each.main) ? null : contribution(main, each.main);
-      const tick = make("span", {class: `tick ${c ? "back" : "forward"}${c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : ""}`, title: `${c ? "back to " : ""}${nameOf(each)}`}, nameOf(each).split(".").pop());
-      tick.addEventListener("click", () => go(each.last));
-      return tick;
+      const sum = c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : "";
+      return make("span", {class: `tick ${c ? "back" : "forward"}${sum}`, title: `${c ? "back to " : ""}${nameOf(each)}`, "data-step": each.last}, nameOf(each).match(/([^.]*\.\d+|[^.]*)$/)[0]);
     }));
+    $("stations").replaceChildren(...data.stations.map(({name, step}) => make("button", {"data-step": step}, `${nameOf(seen[index(step)])}: ${name}`)));
     $("track").setAttribute("aria-valuemax", seen.length);
-    const ahead = seen.filter(each => isForward(each.last)).length, sums = main.backward.filter(c => c.after).length;
+    const ahead = seen.filter(each => isForward(each.last)).length, sums = $("track").querySelectorAll(".sum").length;
     $("forward").textContent = `forward: ${ahead} steps`;
-    $("backward").textContent = main.backward.length ? `back: ${seen.length - ahead} steps, ${sums || "none"} of them a sum (+=)` : "";
+    $("backward").textContent = main.backward.length ? `back: ${seen.length - ahead} steps${sums ? `, ${sums} of them a sum (+=)` : ""}` : "";
   }
   const placeText = () => {
     const i = index() + 1, n = seen.filter(each => isForward(each.last)).length;
@@ -297,20 +301,11 @@
   function paint() {
     const known = computed(STEPS ? step : undefined), place = $("graph"), at = new Set(), pairs = new Set();
     const back = STEPS > 0 && !isForward(step);
-    const touch = id => { if (id !== undefined) at.add(id); };
-    const arrow = (a, b) => { if (drawnAt(a) !== undefined && drawnAt(b) !== undefined) pairs.add(`${drawnAt(a)}>${drawnAt(b)}`); };
-    if (STEPS) {
-      const {main: k, inside} = now();
-      if (inside) touch(inside.slice(inside.indexOf(" ") + 1));
-      else if (isForward(k)) {
-        const n = main.forward[k - 1];
-        touch(drawnAt(n));
-        main.vertices[n].inputs.forEach(i => arrow(i, n));
-      } else {
-        const c = contribution(main, k);
-        if (c.source !== null) { touch(drawnAt(c.source)); arrow(c.target, c.source); }
-        touch(drawnAt(c.target));
-      }
+    if (STEPS && now().inside) at.add(now().inside);
+    else if (STEPS) {
+      const c = back ? contribution(main, now().main) : null, n = c ? c.source : main.forward[now().main - 1];
+      for (const v of c ? [n, c.target] : [n]) if (v !== null && drawnAt(v) !== undefined) at.add(drawnAt(v));
+      if (n !== null) for (const i of c ? [c.target] : main.vertices[n].inputs) pairs.add(`${drawnAt(i)}>${drawnAt(n)}`);
     }
     place.classList.toggle("back", back);
     const all = passes.map(pass => gradients(pass, step));
@@ -354,6 +349,7 @@
       if (part.tagName === "text") part.textContent = (on && back && ratio()) || part.dataset.words;
     }
     tell();
+    if (narrow.matches && at.size) pan(place.elements.get([...at].pop()));
     if (!STEPS) return;
     const i = index();
     [...$("track").children].forEach((tick, n) => { tick.classList.toggle("now", n === i); tick.classList.toggle("later", n > i); });
@@ -365,64 +361,68 @@
   // ------------------------------------------------------------ the panel
 
   const label = p => passes[p].title || ["the first", "the second"][p];
-  // How far the two passes are apart in this contribution.
+  // How far two passes are apart, where both have numbers that can be compared.
+  const apart = ([a, b]) => !(a > 0 && b > 0 && a < Infinity && b < Infinity) ? "" : a >= b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`;
+  const alike = (a, b) => Object.is(a, b) || Math.abs(a - b) < 0.005 * Math.abs(b);
+  const change = ([a, b]) => alike(a, b) ? `stays ${short(a)}` : b < 1e-15 * a ? `was ${short(a)}, and nothing arrives but rounding` : `goes from ${short(a)} to ${short(b)}${passes.length > 1 ? "" : `, times ${short(b / a, 2)}`}`;
   function ratio() {
     if (passes.length < 2 || isForward(step) || now().inside) return "";
-    const [a, b] = passes.map(pass => rms(contribution(pass, now().main).contribution));
-    return a > 0 && b > 0 && a < Infinity && b < Infinity && a !== b ? (a > b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`) : "";
+    const sizes = passes.map(pass => rms(contribution(pass, now().main).contribution));
+    return alike(...sizes) ? "" : apart(sizes);
   }
-  const share = x => x > 0.95 && x < 1.05 ? "about as long as it was" : `${short(x, 2)} times as long as it was`;
+  // What each pass says; once, if all say the same.
+  const both = (texts, joint, same = "") => new Set(texts).size === 1 ? `${texts[0]}${same}` : texts.map((text, p) => `${text} (${label(p)})`).join(joint);
   // A tensor's name, which is its value if it is a small constant, and may differ between passes.
-  const named = i => [...new Set(passes.map(pass => pass.names[i]))].join(" | ");
+  const named = i => both(passes.map(pass => pass.names[i]), " or ");
 
   function sentence() {
     const {main: k, inside, last} = now();
     if (!inside) return told(k);
-    const id = inside.slice(inside.indexOf(" ") + 1), done = last - (index() ? seen[index() - 1].last : 0);
+    const done = last - (index() ? seen[index() - 1].last : 0);
     const what = isForward(k) ? "operation" : "contribution";
-    return `${isForward(k) ? "Inside" : "The gradient goes back inside"} ${groups[id].title}: ${done} ${what}${done > 1 ? "s" : ""}. ${done > 1 ? `One of them: ${told(k)}` : told(k)}`;
+    return `${isForward(k) ? "Inside" : "The gradient goes back inside"} ${groups[inside].title}: ${done} ${what}${done > 1 ? "s" : ""}. ${done > 1 ? `One of them: ${told(k)}` : told(k)}`;
   }
   function told(k) {
     if (isForward(k)) {
       const n = main.forward[k - 1], v = main.vertices[n];
       const from = [...new Set(v.inputs.map(named))].join(" and ");
-      return `${named(n)} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
+      return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
     }
     const c = contribution(main, k), target = main.names[c.target];
-    const seed = passes.map(pass => contribution(pass, k).contribution.whole);
-    if (c.source === null) return `The way back begins at ${target}. ${seed.every(x => x === 1) ? "Its gradient by itself is 1." : "Its gradient was given."}`;
-    const said = [`The gradient of ${main.names[c.source]} goes back through ${main.vertices[c.source].operation} to ${target}.`];
-    if (c.count && c.after) said.push(`It is added to what ${target} had: contribution ${c.count} (+=).`);
-    else if (c.count) said.push(`This is contribution ${c.count}.`);
-    const shares = passes.map(pass => contribution(pass, k).share);
-    if (shares.every(x => x !== undefined)) {
-      const [a, b] = shares;
-      if (passes.length === 1) said.push(`${a < 1e-15 ? "Nothing of it arrives, but rounding" : `It arrives ${share(a)}`}.`);
-      else {
-        const far = a > 0 && b > 0 && (a / b > 1.05 || b / a > 1.05) ? (a > b ? `, ${times(a / b)} times less` : `, ${times(b / a)} times more`) : "";
-        said.push(`It arrives ${share(a)} (${label(0)}) and ${share(b)} (${label(1)})${far}.`);
-        if (ratio()) said.push(`At ${target} the two are now ${ratio()}.`);
-      }
-    }
+    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? `${target === "L" ? "" : ", which the formulas call L"}. Its gradient by itself, ∂L/∂L, is 1.` : ". Its gradient was given."}`;
+    const v = main.vertices[c.source], said = [`The gradient of ${main.names[c.source]} goes back through ${v.operation} to ${target}.`];
+    if (c.count) said.push(`This is contribution ${c.count}${c.after ? ` (+=): it is added to what ${target} already had` : ""}.`);
+    // What arrived and what goes on, in each pass.
+    const sizes = passes.map(pass => [before(pass, k - FORWARD - 1, c.source), contribution(pass, k).contribution].map(rms));
+    said.push(`Its RMS ${both(sizes.map(change), ", and ", passes.length > 1 ? " in both" : "")}.`);
+    const [was, is] = [0, 1].map(i => sizes.map(size => size[i])), [from, to] = [was, is].map(apart);
+    if (passes.length === 1 || !from || !to || (alike(...was) && alike(...is))) return said.join(" ");
+    const factor = v.inputs.find(i => i !== c.target && passes.some(pass => pass.names[i] !== main.names[i]));
+    const does = {multiply: "multiplies by", divide: "divides by"}[v.operation] || "uses";
+    const moved = was[0] / was[1] / (is[0] / is[1]);
+    const why = factor === undefined ? "" : `, a factor of ${times(Math.max(moved, 1 / moved))}, because this step ${does} ${named(factor)}`;
+    said.push(alike(...was) ? `The two had the same RMS, and are now ${to}.` : from === to ? `Their ratio stays ${to}.` : `Their ratio goes from ${from} to ${to}${why}.`);
     return said.join(" ");
   }
-  // The parts of the formula, each in a line; a single number stands for its whole line.
-  function work(rows, p) {
-    const width = Math.max(...rows.map(row => row.numbers.length));
-    const most = back => Math.max(0, ...rows.filter(row => row.back === back).flatMap(row => row.numbers.map(number)).filter(Number.isFinite).map(Math.abs));
-    const sizes = {true: most(true), false: most(false)}, fine = width > 12;
-    const table = make("table", {class: fine ? "rows fine" : "rows"});
-    for (const row of rows) {
-      const line = make("tr", {}, make("th", {scope: "row"}, row.label, " ", make("small", {}, row.called)));
-      for (const x of row.numbers.map(number)) {
-        const cell = paintCell(make("td", {}, fine && row.numbers.length > 1 ? "" : short(x)), x, sizes[row.back], row.back);
-        if (row.numbers.length < width) cell.colSpan = width;
-        line.append(cell);
+  // The parts of the formula of each pass, each in a line; a single number stands for its whole line.
+  // It is one table, so the columns of two passes are equally wide.
+  function work(all) {
+    const lines = all.flat(), width = Math.max(...lines.map(row => row.numbers.length)), fine = width > 12;
+    // Gradients have one scale; forward each line has its own.
+    const like = row => lines.filter(each => row.back ? each.back : each.label === row.label);
+    const most = row => Math.max(0, ...like(row).flatMap(each => each.numbers.map(number)).filter(Number.isFinite).map(Math.abs));
+    const table = make("table", {class: fine ? "rows fine" : "rows", style: `--columns: ${width}`});
+    all.forEach((rows, p) => {
+      const body = make("tbody");
+      if (passes.length > 1) body.append(make("tr", {}, make("th", {colspan: width + 1, scope: "rowgroup"}, make("h2", {class: p ? "second" : ""}, label(p)))));
+      for (const row of rows) {
+        const spans = row.numbers.length < width ? {colspan: width} : {}, hides = fine && row.numbers.length > 1;
+        const cells = row.numbers.map(number).map(x => paintCell(make("td", spans, hides ? "" : short(x)), x, most(row), row.back));
+        body.append(make("tr", {class: row.back ? "back" : ""}, make("th", {scope: "row"}, row.label, " ", make("small", {}, row.called)), ...cells));
       }
-      table.append(line);
-    }
-    const head = passes.length > 1 ? [make("h2", {class: p ? "second" : ""}, label(p))] : [];
-    return [...head, make("div", {class: "scroll", tabindex: "0"}, table)];
+      table.append(body);
+    });
+    $("work").append(make("div", {class: "scroll", tabindex: "0"}, table));
   }
 
   function tell() {
@@ -445,26 +445,32 @@
       });
     }
     for (const column of columns) if (column.querySelector("figure, span")) $("tables").append(column);
+    const drawn = columns.map(column => [...column.querySelectorAll("figure")]);  // the same width in both passes
+    for (const same of drawn[0].map((_, n) => drawn.map(each => each[n]).filter(Boolean))) {
+      for (const each of same) each.style.width = `${Math.max(...same.map(x => x.offsetWidth))}px`;
+    }
   }
   function forward({main: k}, columns) {
-    const n = main.forward[k - 1], v = main.vertices[n], values = passes.map(pass => pass.vertices[n].value);
-    if (v.formula) $("formula").append(v.formula.line.split(": ")[0]);
-    values.forEach((value, p) => columns[p].append(heat(value, main.names[n], largest(values))));
+    const n = main.forward[k - 1], v = main.vertices[n], all = passes.map(pass => pass.vertices[n].rows);
+    if (v.formula) $("formula").append(v.formula.line.split(": ")[0], make("small", {}, v.shown ? ` shown: ${v.shown}` : ""));
+    if (all.every(Boolean)) work(all);
+    else for (const i of new Set([...v.inputs, n])) {
+      const values = passes.map(pass => pass.vertices[i].value);
+      values.forEach((value, p) => columns[p].append(...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values))));
+    }
     rule(n);
   }
   function backward({main: k}, columns) {
-    const j = k - FORWARD - 1, c = main.backward[j];
-    if (c.formula) $("formula").append(make("b", {}, c.formula));
-    const parts = passes.map(pass => [before(pass, j), pass.backward[j].contribution, after(pass, j)]);
+    const j = k - FORWARD - 1, c = main.backward[j], each = passes.map(pass => pass.backward[j]);
+    if (c.formula) $("formula").append(make("b", {}, c.formula), make("small", {}, c.shown ? ` shown: ${c.shown}` : ""));
+    const parts = passes.map((pass, p) => [before(pass, j), each[p].contribution, after(pass, j)]);
     const most = largest(parts.flat());
+    if (c.rows) work(each.map(x => x.rows));
+    if (each.some(x => x.cancels)) $("work").append(make("p", {class: "note"}, "A number of g and ⟨y, g⟩ show the same digits. Their difference is small: it was computed with all digits."));
     parts.forEach(([had, come, total], p) => {
-      const {rows} = passes[p].backward[j];
-      if (rows) $("work").append(...work(rows, p));
-      if (rows && passes[p].backward[j].cancels) $("work").append(make("p", {class: "note"}, "A number of g and ⟨y, g⟩ show the same digits. Their difference is small: it was computed with all digits."));
       if (had) columns[p].append(heat(had, "before", most, true), make("span", {class: "sign"}, "+"));
-      if (had || !rows) columns[p].append(heat(come, "contribution", most, true));
+      if (had || !c.rows) columns[p].append(heat(come, "contribution", most, true));
       if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most, true));
-      if (!had && rows) columns[p].replaceChildren();
     });
     if (c.source !== null) rule(c.source, c);
   }
@@ -562,11 +568,8 @@
   } else {
     step = matters || FORWARD || STEPS;
     $("play").addEventListener("click", play);
-    for (const each of [...data.stations].sort((a, b) => a.step - b.step)) {
-      const button = make("button", {}, each.name);
-      button.addEventListener("click", () => go(each.step));
-      $("stations").append(button);
-    }
+    data.stations.sort((a, b) => a.step - b.step);
+    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); });
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
@@ -586,14 +589,11 @@
   });
   window.addEventListener("hashchange", follow);
   window.addEventListener("resize", fit);
+  narrow.addEventListener("change", layout);
   if (data.legend) {
-    $("legend").append("gradient, RMS: ", pretty(data.legend.ends[0].replaceAll(",", "")), " ");
-    for (const colour of data.legend.colours) {
-      const cell = make("span");
-      cell.style.background = colour;
-      $("legend").append(cell);
-    }
-    $("legend").append(` ${pretty(data.legend.ends[1])}${passes.length > 1 ? ` (left: ${label(0)}, right: ${label(1)})` : ""}`);
+    const [low, high] = data.legend.ends.map(end => pretty(end.replaceAll(",", "")));
+    const colours = data.legend.colours.map(colour => make("span", {style: `background: ${colour}`}));
+    $("legend").append("RMS of the gradient, the size of a typical element:", make("br"), `${low} `, ...colours, ` ${high}${passes.length > 1 ? ` (left: ${label(0)}, right: ${label(1)})` : ""}`);
   } else $("legend").remove();
   follow();
 })();
