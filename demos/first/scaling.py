@@ -104,15 +104,15 @@ passes = []
 for scale, title in ((None, "scaled"), (1.0, "unscaled")):
     inputs = [Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)]
     with Steps() as steps:
-        value = (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum()
-    drawing = graph(value, grads=True, limits=LIMITS, steps=steps)
+        loss = (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum()
+    drawing = graph(loss, grads=True, limits=LIMITS, steps=steps)
     page.figure(
         drawing,
         f"head_{title}",
         alt=f"One head, {title}: {described(drawing)}.",
         caption=f"{title}: times {'1' if scale else f'1/√{D_K} = {D_K**-0.5:.3f}'}",
     ).place = "below"
-    steps.backward(value)
+    steps.backward(loss)
     passes.append(steps)
 
 
