@@ -6,7 +6,7 @@ import pytest
 from attention import attention
 from minigrad import Steps, Tensor, layer_norm, softmax
 from minigrad.graphs.model import spoken
-from minigrad.graphs.worked import RULES, Row, cancels, computed, worked
+from minigrad.graphs.worked import RULES, Row, computed, remark, worked
 
 CASES = {  # an operation, and the shapes of what it is given
     "softmax": (softmax, (5,)),
@@ -103,10 +103,15 @@ def test_the_rows_of_a_softmax_lead_to_its_result_and_another_result_has_none():
     assert computed(x, softmax(x, axis=0)) == computed(x, None) == computed(None, x) == ()
 
 
-def test_a_difference_that_its_digits_do_not_show_is_noticed():
+def test_what_the_digits_do_not_show_is_said():
     g, average = Row("g", np.array([1.0, -1.528])), Row("a", np.array([-1.528009]))
-    assert cancels([g, average, Row("g - a", g.numbers - average.numbers)])
-    assert not cancels([g, Row("a", np.array([0.5])), Row("g - a", g.numbers - 0.5)])
+    said = remark([g, average, Row("g - a", g.numbers - average.numbers)])
+    assert said.startswith("Where g and a show the same digits")
+    assert remark([g, Row("a", np.array([0.5])), Row("g - a", g.numbers - 0.5)]) == ""
+    for most, says in ((0.995, "One y is nearly 1, so ⟨y, g⟩ is nearly its g"), (0.5, "")):
+        y = np.array([most, 1 - most])
+        rows = worked("softmax", {}, (np.log(y),), y, y[::-1], 0, y * (y[::-1] - y @ y[::-1]))
+        assert remark(rows).startswith(says) and bool(remark(rows)) == bool(says)
 
 
 def test_results_without_a_name_are_called_as_a_person_would():

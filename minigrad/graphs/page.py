@@ -27,7 +27,7 @@ from minigrad.graphs.folding import Box, Drawn, Folding
 from minigrad.graphs.model import Vertex, printable, spoken
 from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, legend, lost
 from minigrad.graphs.summary import Summary, rounded
-from minigrad.graphs.worked import Row, cancels, computed
+from minigrad.graphs.worked import Row, computed, remark
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
@@ -194,7 +194,7 @@ def _contribution(c: Contribution, vertices: Sequence[Vertex], names: Sequence[s
             called |= {name: told, name.upper(): told}
         size = max(c.contribution.size, 0 if v.operation == "matmul" else v.value.size)
         found |= _rows(c.rows, size, called, f"goes to {names[c.target]}")
-        found |= {"cancels": True} if "rows" in found and cancels(c.rows) else {}
+        found |= {"remark": remark(c.rows)} if "rows" in found else {}
     if c.of > 1:
         found["count"] = f"{c.nth} of {c.of}"
     if c.before is not None:

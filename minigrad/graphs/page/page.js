@@ -466,7 +466,7 @@
     const parts = passes.map((pass, p) => [before(pass, j), each[p].contribution, after(pass, j)]);
     const most = largest(parts.flat());
     if (c.rows) work(each.map(x => x.rows));
-    if (each.some(x => x.cancels)) $("work").append(make("p", {class: "note"}, "A number of g and ⟨y, g⟩ show the same digits. Their difference is small: it was computed with all digits."));
+    each.forEach((x, p) => x.remark && $("work").append(make("p", {class: "note"}, passes[1] ? `${label(p)}: ${x.remark}` : x.remark)));
     parts.forEach(([had, come, total], p) => {
       if (had) columns[p].append(heat(had, "before", most, true), make("span", {class: "sign"}, "+"));
       if (had || !c.rows) columns[p].append(heat(come, "contribution", most, true));
