@@ -116,8 +116,9 @@ class Published:
             drawn = io.BytesIO()
             figure.savefig(drawn, format="png", dpi=110)
             data = base64.b64encode(drawn.getvalue()).decode()
-            shown += f'<img src="data:image/png;base64,{data}" data-label="{escape(label)}"'
-            shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
+            shown += f'<img width="{110 * figure.get_figwidth():.0f}" data-label="{escape(label)}"'
+            shown += f' src="data:image/png;base64,{data}" alt="{escape(f"{label}. {said}")}"'
+            shown += " hidden>" if i < last else ">"
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
         return self.html(
