@@ -93,7 +93,7 @@ def cells(image: ElementTree.Element, box: np.ndarray) -> Iterator[Mark]:
 
 
 def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
-    """Return the box of a figure's axes, or of a graph; if its shape is kept; and its marks."""
+    """Return the box of axes, or of a graph on its side; if its shape is kept; and its marks."""
     name, picture, *number = place.split("/")
     root = ElementTree.parse(out / name / f"{picture}.svg").getroot()
     if number:
@@ -102,7 +102,7 @@ def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
         box = points(axes[0][0].get("d", ""))
         return box, bool(axes.findall(".//{*}image")), list(marks(parts, box))
     parts = [group for group in root.iter() if group.get("class") in ("node", "edge")]
-    found = [(*mark, p[:, ::-1]) for *mark, p in marks(parts, SQUARE)]  # (from left to right)
+    found = [(*mark, p[:, ::-1]) for x in parts for *mark, p in list(marks([x], SQUARE))[:1]]
     return np.concatenate([p for *_, p in found]), True, found
 
 
