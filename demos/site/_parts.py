@@ -46,7 +46,7 @@ def inlined(svg: str, alt: str, name: str) -> str:
 def figure(shown: str, caption: str) -> str:
     """Return what is shown, in a frame that moves sideways if it is too wide, over its caption."""
     said = f"<figcaption>{inline(caption, set_text)}</figcaption>" * bool(caption)
-    size = re.search(r'<(?:svg|img)[^>]* width="([\d.]+)(pt)?"', shown)
+    size = re.search(r'<(?:svg|img)[^>]*? (?:width="|viewBox="\S+ \S+ )([\d.]+)(pt)?', shown)
     wide = f' style="--wide: {size[1]}{size[2] or "px"}"' if size else ""
     return f'<figure{wide}><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
 
