@@ -113,10 +113,10 @@ class Published:
         shown = f'<input type="range" max="{last}" value="{last}" aria-label="{escape(caption)}"'
         shown += f" hidden><output>{escape(labels[-1])}</output>"
         for i, (figure, label, said) in enumerate(zip(figures, labels, alt, strict=True)):
-            drawn = io.BytesIO()
-            figure.savefig(drawn, format="png", dpi=110)
-            data = base64.b64encode(drawn.getvalue()).decode()
-            shown += f'<img src="data:image/png;base64,{data}" data-label="{escape(label)}"'
+            png = io.BytesIO()
+            figure.savefig(png, format="png", dpi=110)
+            shown += f'<img src="data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"'
+            shown += f' data-label="{escape(label)}" width="{110 * figure.get_figwidth():.0f}"'
             shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")

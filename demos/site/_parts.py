@@ -44,11 +44,11 @@ def inlined(svg: str, alt: str, name: str) -> str:
 
 
 def figure(shown: str, caption: str) -> str:
-    """Return what is shown, in a frame that a narrow screen moves sideways, over its caption."""
+    """Return what is shown, in a frame that moves sideways if it is too wide, over its caption."""
     said = f"<figcaption>{inline(caption, set_text)}</figcaption>" * bool(caption)
-    size = re.search(r'<svg[^>]* width="([\d.]+)pt"', shown)
-    kind = ' class="broad"' * bool(size and float(size[1]) > 280)  # (in points)
-    return f'<figure{kind}><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
+    size = re.search(r'<(?:svg|img)[^>]*? (?:width="|viewBox="\S+ \S+ )([\d.]+)(pt)?', shown)
+    wide = f' style="--wide: {size[1]}{size[2] or "px"}"' if size else ""
+    return f'<figure{wide}><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:

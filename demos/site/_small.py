@@ -10,6 +10,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,29 +19,24 @@ from PIL import Image
 
 from demos.learn import EXERCISES, PATH
 from demos.museum.exhibits import exhibit
-from demos.texts.sources import (
-    counted,
-    love_transformers,
-    love_you,
-    mammal_and_reptile,
-    sky_is_blue,
-    your_journey,
-)
+from demos.texts.sources import counted
 from minigrad.runs.saving import write_whole
 
 DEMOS = Path(__file__).parents[1]
-PANELS = """draw/head_scaled draw/head_unscaled first_gradient/graph scaling/sweep/6 why_half/hill/1
-laboratory/map/1 addition/weights/2 addition/weights/7 charlm/bits/1 digits/weights/1
-digits/weights/10 digits/weights/19 digits/weights/28 induction/weights/1 induction/weights/2
-recall/loss/1 reverse/weights/1 sort/weights/3 sort/weights/4 translate/cross_attention/7
-two_moons/boundary/1 pretrained/maps/5 pretrained/maps/9 love_transformers/scale/1
-love_you/weights/1 love_you/weights/5 mammal_and_reptile/plane/1 mammal_and_reptile/plane/2
-sky_is_blue/spread/2 your_journey/one_vector/1 your_journey/one_vector/2"""
-STYLE = """path{fill:currentColor}
-.f{color:#1f5fae}.b{color:#b4500a}.c{color:#b3204d}.i{color:#1b1b1f}
-.l,.p{fill:none;stroke:currentColor;stroke-width:2}.p{stroke-width:4;stroke-linecap:round}
-@media(prefers-color-scheme:dark){.f{color:#8cb8f5}.b{color:#f3a261}.c{color:#ff86a8}
-.i{color:#ececf0}}"""
+PANELS = """draw/gpt first_gradient/graph scaling/sweep/6 why_half/hill/1 laboratory/map/1
+addition/weights/2 addition/weights/7 charlm/bits/1 digits/weights/1 digits/weights/10
+digits/weights/19 digits/weights/28 induction/weights/1 induction/weights/2 recall/loss/1
+reverse/weights/1 sort/weights/3 sort/weights/4 translate/cross_attention/7 two_moons/boundary/1
+pretrained/maps/5 pretrained/maps/9 love_transformers/scale/1 love_you/weights/1 love_you/weights/9
+mammal_and_reptile/plane/1 mammal_and_reptile/plane/2 sky_is_blue/spread/2
+your_journey/one_vector/1 your_journey/one_vector/2"""
+# A letter, and its colour on light ground and on dark: forward, backward, crimson, ink; five kinds.
+COLOURS = re.findall(
+    r"(\w) (\S+) (\S+)",
+    """f #1f5fae #8cb8f5 b #b4500a #f3a261 c #b3204d #ff86a8 i #1b1b1f #ececf0 v #14104f #cdc8ff
+    w #7d1d4f #f08cc0 x #56670f #b9cf5f y #8f66c9 #c3a6ee z #b98a00 #e5bd4a""",
+)
+LINES = ".l,.p{fill:none;stroke:currentColor;stroke-width:2}.p{stroke-width:4;stroke-linecap:round}"
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 Mark = tuple[str, float, np.ndarray]  # a letter of a colour (then l: a line, p: a point), opacity
 
@@ -51,11 +47,12 @@ def points(text: str) -> np.ndarray:
 
 
 def ours(colour: str) -> tuple[str, float]:
-    """Return the letter that stands for a colour: forward, backward, crimson, ink; its opacity."""
+    """Return the letter that stands for a colour, and its opacity."""
     rgb = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     hue, saturation, value = colorsys.rgb_to_hsv(*rgb)
-    letter = "cbifc"[np.searchsorted([0.03, 0.2, 0.52, 0.8], hue)]
-    return (letter if saturation > 0.04 and value > 0.25 else "i"), round(1 - min(rgb), 1)
+    grey = saturation < 0.1 or value < 0.25
+    letter = "i" if grey else "cbifc"[np.searchsorted([0.03, 0.2, 0.52, 0.8], hue)]
+    return next((x for x, light, _ in COLOURS if light == colour), letter), round(1 - min(rgb), 1)
 
 
 def marks(parts: list[ElementTree.Element], box: np.ndarray) -> Iterator[Mark]:
@@ -67,7 +64,8 @@ def marks(parts: list[ElementTree.Element], box: np.ndarray) -> Iterator[Mark]:
         if each.tag.endswith("image"):
             yield from cells(each, box)
         elif each.tag.endswith("use") and "#" in fill + stroke:
-            yield ours(fill if fill != "none" else stroke)[0] + "p", 1, points(text)
+            letter, opacity = ours(fill if fill != "none" else stroke)
+            yield letter + "p", opacity if letter == "i" else 1, points(text)
         elif "clip-path" in style or graph:
             if fill[0] == "#":
                 letter, opacity = ours(fill)
@@ -95,7 +93,7 @@ def cells(image: ElementTree.Element, box: np.ndarray) -> Iterator[Mark]:
 
 
 def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
-    """Return the box of a figure's axes, or of a graph; if its shape is kept; and its marks."""
+    """Return the box of axes, or of a graph on its side; if its shape is kept; and its marks."""
     name, picture, *number = place.split("/")
     root = ElementTree.parse(out / name / f"{picture}.svg").getroot()
     if number:
@@ -104,9 +102,7 @@ def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
         box = points(axes[0][0].get("d", ""))
         return box, bool(axes.findall(".//{*}image")), list(marks(parts, box))
     parts = [group for group in root.iter() if group.get("class") in ("node", "edge")]
-    found = [
-        (*mark, p[:, ::-1] if name == "first_gradient" else p) for *mark, p in marks(parts, SQUARE)
-    ]
+    found = [(*mark, p[:, ::-1]) for x in parts for *mark, p in list(marks([x], SQUARE))[:1]]
     return np.concatenate([p for *_, p in found]), True, found
 
 
@@ -131,7 +127,11 @@ def written(panels: list[tuple[np.ndarray, bool, list[Mark]]]) -> str:
         f'<path class="{" ".join(kind)}" opacity="{opacity:g}" d="{path}"/>'
         for (kind, opacity), path in paths.items()
     ]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 150"><style>{STYLE}</style>'
+    used = [each for each in COLOURS if any(kind[0] == each[0] for kind, _ in paths)]
+    light, dark = ("".join(f".{x[0]}{{color:{x[i]}}}" for x in used) for i in (1, 2))
+    style = f"path{{fill:currentColor}}{light}{LINES * any(kind[1:] for kind, _ in paths)}"
+    style += f"@media(prefers-color-scheme:dark){{{dark}}}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 150"><style>{style}</style>'
     return f"{head}{''.join(body)}</svg>\n"
 
 
@@ -142,12 +142,12 @@ def grid(kinds: list[tuple[str, float]]) -> tuple[np.ndarray, bool, list[Mark]]:
 
 
 def bars(rows: list[list[float]], line: float = 0) -> tuple[np.ndarray, bool, list[Mark]]:
-    """Return a panel of bars, each of a blue and a pale part; and a line across them."""
-    found: list[Mark] = [("il", 1, np.array([[line, 0], [line, len(rows)]]))] * bool(line)
-    for i, (blue, pale) in enumerate(rows):
+    """Return a panel of bars, each of a dark and a pale part; and a line across them."""
+    found: list[Mark] = [("cl", 1, np.array([[line, 0], [line, len(rows)]]))] * bool(line)
+    for i, (dark, pale) in enumerate(rows):
         corner, height = np.array([0, i + 0.15]), np.array([1, 0.7])
-        found.append(("f", 1, corner + SQUARE * height * [blue, 1]))
-        found.append(("i", 0.2, corner + [blue, 0] + SQUARE * height * [pale, 1]))
+        found.append(("i", 1, corner + SQUARE * height * [dark, 1]))
+        found.append(("i", 0.2, corner + [dark, 0] + SQUARE * height * [pale, 1]))
     return np.concatenate([p for *_, p in found]), False, found
 
 
@@ -156,14 +156,14 @@ def main(out: Path) -> None:
     found = defaultdict(list)
     for place in PANELS.split():
         found[place.partition("/")[0]].append(panel(out, place))
-    found["learn"] = [grid([("b", 1) if x in PATH else ("f", 0.4) for x in EXERCISES])]
+    found["learn"] = [grid([("i", 1 if x in PATH else 0.2) for x in EXERCISES])]
     room = exhibit("reversed_mask")
-    for f, letter in ((room.module.broken, "c"), (room.module.repaired, "f")):
+    for f, letter in ((room.module.broken, "c"), (room.module.repaired, "i")):
         felt = next(iter(room.symptoms(f).values())).ravel()
         found["museum"].append(grid([(letter, 1) if x else ("i", 0.1) for x in felt]))
-    same = [counted(text) for text in (love_transformers, love_you, sky_is_blue, your_journey)]
-    same.append(counted(mammal_and_reptile))
-    found["texts"] = [bars([[float(b), float(a - b)] for b, a in same])]
+    texts = ["love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"]
+    told = [import_module(f"demos.texts.sources.{name}") for name in texts]
+    found["texts"] = [bars([[float(b), float(a - b)] for b, a in map(counted, told)])]
     measured = (DEMOS / "speed" / "measured.md").read_text(encoding="utf-8")
     ratios = re.findall(r"(?m)^\|[^|]*\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) →", measured)
     found["benchmark"] = [bars([[float(x), 0] for x in ratios], line=1)]

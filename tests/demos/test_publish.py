@@ -27,7 +27,7 @@ from demos.publish import publish
 from minigrad import Steps, Tensor, graph
 chosen = options("fake", "A title", quick=True)
 page = publish(chosen)
-figure = new_figure(3, 2)
+figure = new_figure(8, 2)
 figure.subplots().plot([0, 1])
 
 # %% A silent cell
@@ -115,6 +115,7 @@ def test_all_text_is_escaped_and_a_reader_moves_and_guesses(ran, visit):
     assert page.count("<script") == page.count("</script") == 1 and "<b>&" not in page
     tab = visit(ran[0] / "index.html", viewport={"width": 390, "height": 800})  # (no request)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert tab.locator("figure svg").first.bounding_box()["width"] == 0.75 * 8 * 96  # (8 inches)
     picture, answer = tab.locator(".slider img:visible"), tab.get_by_text("An answer.").first
     assert tab.title() == f"A title {HOSTILE}"
     assert picture.get_attribute("alt") == f"{HOSTILE}. high" and not answer.is_visible()

@@ -168,7 +168,7 @@ def test_the_guess_stays_beside_the_measurement(path, medians, visit):
     assert float(median.get_attribute("aria-valuenow")) == pytest.approx(before + 0.75, abs=0.1)
     page.click("#compare")
     first, second = page.inner_text("#answer").strip().split("\n")
-    assert f"measured is {medians[1024, 0]:.3g} (from {medians[64, 0]:.3g} at d_k = 64)" in first
+    assert f"measured is {medians[1024, 0]:.3g} (from {medians[64, 0]:.3g} at dk = 64)" in first
     assert "Not as you guessed" in first and "times smaller than that" in first
     assert second.endswith("As you guessed.")  # (the mean stays, where it was left)
     assert page.is_visible("#lab") and page.is_hidden("#message")
@@ -229,7 +229,11 @@ def test_a_link_leads_to_a_setting_or_says_in_a_sentence_that_there_is_none(path
 
 def test_it_fits_a_narrow_screen_and_a_sheet_of_paper(path, visit):
     page = visit(path, "#d_k=1024&a=0.25", viewport={"width": 320, "height": 800})
+    page.select_option("#which", "How far from flat")
     page.click("#all")
+    assert page.locator(".charts figure:visible").count() == 1 and page.is_visible("#tried")
+    page.locator("#said").scroll_into_view_if_needed()
+    assert page.locator("#a").bounding_box()["y"] > 0  # (the sliders stay in view)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.emulate_media(media="print", color_scheme="light")
     assert page.is_hidden("#a") and page.is_hidden("#all") and page.is_visible("#hill svg")

@@ -17,6 +17,10 @@ const colour = a => a <= 0.5
   ? `color-mix(in oklab, var(--scaled) ${200 * a}%, var(--unscaled))`
   : `color-mix(in oklab, var(--twice) ${200 * a - 100}%, var(--scaled))`;
 
+// How d_k is set, in a text and in a picture. (The last part brings the line back up.)
+const setText = text => text.replaceAll("d_k", "<var>d</var><sub>k</sub>");
+const D_K = '<tspan font-style="italic">d</tspan><tspan font-size="75%" dy="3">k</tspan><tspan dy="-3">\u200b</tspan>';
+
 function put(id, value, text) {
   $(id).value = value;  // all digits, for a program
   $(id).textContent = text;
@@ -57,11 +61,11 @@ function drawLines() {
   const ends = [found[0], found[8]].map(each => `median ${short(each.median)}, mean ${short(each.mean)}`);
   const [width, add] = picture("lines", 260,
     `Median and mean of the gradient over d_k at a = ${a}. At d_k = 4: ${ends[0]}. At d_k = 1024: ${ends[1]}.`);
-  const left = 46, right = width - 56, top = 12, bottom = 228;
+  const left = 46, right = width - 62, top = 12, bottom = 228;
   const x = n => left + (right - left) * n / 8;
   const y = value => bottom - (bottom - top) * between((Math.log10(value) + 3) / 4, 0, 1);
   levels(add, left, right, y, [[1e-3, "0.001"], [1e-2, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"]]);
-  D_KS.forEach((d_k, n) => n % 2 || add("text", {x: x(n), y: bottom + 18, "text-anchor": "middle"}, n ? d_k : "d_k = 4"));
+  D_KS.forEach((d_k, n) => { if (n % 2 === 0) add("text", {x: x(n), y: bottom + 18, "text-anchor": "middle"}).innerHTML = n ? d_k : `${D_K} = 4`; });
   for (const other of state.tried) {
     if (other === a) continue;
     const medians = measured(other).map((each, n) => [x(n), y(each.median)]);
@@ -141,7 +145,7 @@ function drawHill() {
   const y = value => bottom - (bottom - top) * between((Math.log10(value) + 3) / 4, 0, 1);
   levels(add, left, right, y, [[1e-3, "0.001"], [1e-2, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"]]);
   for (const [s, name] of [[1 / 32, "s = 1/32"], [1 / 8, "1/8"], [1 / 2, "½"], [2, "2"], [8, "8"], [32, "32"]]) {
-    add("text", {x: x(s), y: bottom + 18, "text-anchor": s < 1 / 16 ? "start" : "middle", dx: s < 1 / 16 ? -8 : 0}, name);
+    add("text", {x: x(s), y: bottom + 18, "text-anchor": s < 1 / 16 ? "end" : "middle", dx: s < 1 / 16 ? 14 : 0}, name);
   }
   for (const a of [...[...state.tried].filter(each => each !== state.a), state.a]) {  // this a is on top
     const now = a === state.a;

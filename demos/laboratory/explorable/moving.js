@@ -23,7 +23,8 @@ function show() {
   put("apart", apart(a), short(apart(a)));
   put("norm", norm, shortNorm(norm));
   $("looks").textContent = `gives ${percent(Math.max(...p))} of its weight to one key, and ${norm < DEAD ? "is dead" : "is alive"}.`;
-  $("said").textContent = `At d_k = ${D_KS[m]} and a = ${a}, half of the queries get less than ${short(found.median)}, the mean is ${short(found.mean)}, and ${percent(found.dead)} are dead. From d_k = 16 to 1024 the largest median is ${short(apart(a))} times the smallest.`.replaceAll(" = ", "\u00a0=\u00a0");
+  $("said").innerHTML = setText(`At d_k = ${D_KS[m]} and a = ${a}, half of the queries get less than ${short(found.median)}, the mean is ${short(found.mean)}, and ${percent(found.dead)} are dead. From d_k = 16 to 1024 the largest median is ${short(apart(a))} times the smallest.`.replaceAll(" = ", "\u00a0=\u00a0"));
+  document.querySelectorAll(".charts figure").forEach((each, n) => each.classList.toggle("chosen", n === $("which").selectedIndex));
   drawLines();
   drawHistogram();
   drawTried();
@@ -90,7 +91,7 @@ function compare() {
     const verdict = ratio < 2 && ratio > 0.5 ? "As you guessed" : `Not as you guessed: ${short(Number((ratio > 1 ? ratio : 1 / ratio).toPrecision(2)))} times ${ratio > 1 ? "smaller" : "larger"} than that`;
     return `The ${what}: you guessed ${short(Number(guess.toPrecision(2)))}, measured is ${short(found)} (from ${short(10 ** end.from)} at d_k = 64). ${verdict}.`;
   });
-  $("answer").replaceChildren(...said.flatMap(text => [text, document.createElement("br")]));
+  $("answer").innerHTML = setText(said.join("<br>"));
   drawGuess();
 }
 
@@ -119,6 +120,7 @@ function follow() {
 
 $("d_k").addEventListener("input", () => { state.m = Number($("d_k").value); show(); });
 $("a").addEventListener("input", () => { state.a = Number($("a").value); show(); });
+$("which").addEventListener("input", show);  // (on a narrow screen, which has room for one picture)
 $("query").addEventListener("change", () => { state.query = between(Math.round(Number($("query").value)) || 1, 1, QUERIES); show(); });
 $("all").addEventListener("click", () => { for (let n = 0; n <= 20; n++) state.tried.add(n / 20); show(); });
 $("skip").addEventListener("click", () => { reveal(); $("task").focus(); });
