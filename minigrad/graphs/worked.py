@@ -87,8 +87,8 @@ def computed(x: Array | None, y: Array | None) -> tuple[Row, ...]:
 def remark(rows: Sequence[Row]) -> str:
     """Return a sentence on what a reader does not see in the digits of the rows, or ""."""
     if rows and rows[0].label == "y" and np.max(rows[0].numbers) > 0.99:
-        said = "One y is nearly 1, so ⟨y, g⟩ is nearly its g, and there g - ⟨y, g⟩ is nearly 0. The "
-        return said + "other y are nearly 0. So each product has a factor that is nearly 0."
+        said = "One y is nearly 1, so ⟨y, g⟩ is nearly its g, and there g - ⟨y, g⟩ is nearly 0. "
+        return said + "The other y are nearly 0. So each product has a factor that is nearly 0."
     for a, b, c in zip(rows, rows[1:], rows[2:], strict=False):
         if c.label == f"{a.label} - {b.label}":
             small = np.abs(c.numbers) < 0.5 * 10.0 ** (1 - SHOWN) * np.abs(a.numbers)
