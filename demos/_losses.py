@@ -46,7 +46,7 @@ def compare(
     counted  what is counted in a training step
     scored   what the final score counts
     """
-    figure = new_figure(6.8, 6.4)
+    figure = new_figure(5.4, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     lines, ends, alt = [], [], ""
     for (run, score), colour, style in ((model, MODEL, "-"), (ablation, ABLATION, "--")):
@@ -94,7 +94,8 @@ def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) 
         at = len(values), min(values[-1], 0.6 * top)
         panel.plot(*at, "X", color=line.colour, markersize=9)
         said = f"{line.name}, NaN at step {len(values) + 1}"
-        panel.annotate(said, at, (8, 0), textcoords="offset points", color=line.colour, va="center")
+        shown = {"color": line.colour, "va": "center", "fontsize": 9}
+        panel.annotate(said, at, (8, 0), textcoords="offset points", **shown)
     name_ends(panel, ends + draw_levels(panel, levels))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter(NullFormatter())

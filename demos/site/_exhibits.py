@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from attention.figures import D_K
 from demos.museum.exhibits import Exhibit, difference, shown, source
 from demos.site._parts import columns, printed
 from demos.site._source import coloured
@@ -123,7 +124,7 @@ def puzzle(each: Exhibit) -> str:
 # ---------------------------------------------------------------- its symptom, drawn
 
 SIDE = 205  # the width of a column; the left one is of the broken version
-COLOURS = ("--cross", "--forward")
+COLOURS = ("--cross", "--ink")
 
 
 def drawing(rows: Seen) -> str:
@@ -193,7 +194,8 @@ def _cell(value: Any, low: float, high: float) -> tuple[str, int]:
 
 def _text(text: str, x: float, y: float, style: str = "") -> str:
     style = f"font:13px var(--sans);fill:var(--ink);{style}"
-    return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{escape(text)}</text>'
+    shown = re.sub(r"\bd_k\b", D_K, escape(text))
+    return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{shown}</text>'
 
 
 def _said(value: Any) -> str:

@@ -135,7 +135,7 @@ bits, bits_of_one = run.history["held_out"][-1], run_of_one.history["held_out"][
 
 # %% Bits for each character
 
-figure, ends = new_figure(6.8, 4.6), []
+figure, ends = new_figure(5.4, 4.6), []
 axes = figure.subplots()
 for name, one, colour, style in (
     (f"shown {T} characters", run, MODEL, "-"),
@@ -148,7 +148,7 @@ levels = {f"counting, n = {n}": by_counting[n] for n in sorted({0, 1, 2, best})}
 axes.set_ylim(1.5, 5.5)
 name_ends(axes, ends + draw_levels(axes, levels))
 axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
-axes.set_title("Shown one character, a GPT learns what counting with n = 1 knows", fontsize=11)
+axes.set_title("Shown one character,\na GPT learns what counting with n = 1 knows", fontsize=11)
 drawn = page.figure(
     figure,
     "bits",

@@ -132,7 +132,7 @@ _, bag_run, in_a_bag = train_reader(False, "rows in a bag")
 
 # %% What both read
 
-figure, ends = new_figure(6.8, 4.6), []
+figure, ends = new_figure(5.4, 4.6), []
 axes = figure.subplots()
 for form, colour, style in zip(FORMS, KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
     axes.plot(SCALES, curves[form], style, color=colour, markersize=4)

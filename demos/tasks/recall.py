@@ -99,7 +99,7 @@ runs = {
 
 # %% The four trainings
 
-figure = new_figure(6.8, 6.6)
+figure = new_figure(5.4, 6.6)
 for panel, lr, claim in zip(
     figure.subplots(2, 1, sharex=True),
     (1.0, 0.1),

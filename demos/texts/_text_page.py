@@ -191,7 +191,7 @@ def scale_figure(
     sides  what is measured above and below; the axis below is logarithmic and begins at `low`
     usual  the scale that is marked, and its name
     """
-    figure = new_figure(6.8, 6.6)
+    figure = new_figure(5.4, 6.6)
     panels = figure.subplots(2, 1, sharex=True)
     panels[1].set(yscale="log", ylim=(low, 1e2), xscale="log", xlabel="scale of QKᵀ")
     for n, panel in enumerate(panels):
