@@ -1,13 +1,15 @@
 """Chapter 7 · Layers: parameters found by their names, state that travels, and the usual layers."""
 
+import copy
 import functools
 import math
+import pickle
 import re
 
 import numpy as np
 import pytest
 
-from minigrad import Tensor, dropout, gradcheck, gradients, relu
+from minigrad import Steps, Tensor, dropout, gradcheck, gradients, relu
 from minigrad.nn import (
     Dropout,
     LayerNorm,
@@ -83,7 +85,10 @@ def in_a_circle():
 
 def keeping_a_result():
     model = Scaled()
-    model.kept = model(Tensor(np.ones((T, D_IN))))  # only a leaf can be trained
+    x = Tensor(np.ones((T, D_IN)), requires_grad=True)  # of which somebody wants the gradient
+    model.kept, model.spent = model(x), (2 * x).sum()
+    model.spent.backward()
+    model.total = model.spent + (x * x).sum()
     return model
 
 
@@ -117,6 +122,67 @@ def test_parameters_are_named_by_the_path_to_them(make, names):
     for name, p in found.items():
         assert functools.reduce(member, name.split("."), model) is p
     assert [id(p) for p in model.parameters()] == [id(p) for p in found.values()]
+
+
+def test_a_frozen_parameter_is_still_one_and_a_constant_is_not():
+    """So `for p in model.parameters(): p.requires_grad = True` unfreezes all, and nothing else."""
+    model = Frozen()
+    names = [name for name, _ in model.named_parameters()]
+    assert names == ["trained", "inner.0.weight", "inner.0.bias"]
+    for p in model.inner[0].parameters():
+        p.requires_grad = False
+    model.inner[0].weight.data = np.ones((D_IN, D_OUT))
+    model.load_state_dict(model.astype(np.float32).state_dict())
+    for each in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert [name for name, _ in each.named_parameters()] == names
+        assert [p.requires_grad for p in each.parameters()] == [True, False, False]
+        for p in each.parameters():
+            p.requires_grad = True
+        assert each.inner[0].bias.requires_grad and not each.frozen.requires_grad
+        for p in each.inner[0].parameters():
+            p.requires_grad = False
+    assert repr(model.inner[0]) == "Linear(\n    weight (5, 7) frozen\n    bias (7,) frozen)"
+    y = model.inner[0](np.ones((T, D_IN))) * model.trained[:1]
+    with pytest.raises(ValueError, match=r"xs\[1\], Tensor 'weight' \(5, 7\), does not require a"):
+        gradients(y.sum(), model.parameters())
+    assert {"trained", "inner.0.weight"} <= {*Steps(model).model.names.values()}
+
+
+class Torchs(Module):
+    """A module in PyTorch's words, and a layer of ours in which one of them replaces `__call__`."""
+
+    class Doubled(Linear):
+        def forward(self, x):
+            return 2 * (x @ self.weight)
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = linear(), self.Doubled(D_OUT, 3, rng=rng())
+
+    def forward(self, x, *, power=1):
+        return self.second(relu(self.first(x))) ** power
+
+
+class Templated(Torchs):
+    """A module whose `__call__` is its own, and calls forward."""
+
+    def __call__(self, x):
+        return -self.forward(x, power=2)
+
+
+def test_forward_is_called_and_noted_by_a_module_without_a_call_of_its_own():
+    x = Tensor(np.ones((T, D_IN)))
+    model, other = Torchs(), type("Other", (Templated,), {"forward": lambda self, x, power: x})()
+    with Steps(model) as steps:
+        y = model(x, power=2)
+    relu_of = np.maximum(x.data @ model.first.weight.data, 0)
+    np.testing.assert_allclose(y.data, (2 * relu_of @ model.second.weight.data) ** 2)
+    assert [v.modules[-1].path for v in steps.vertices if v.modules][-1] == "second"
+    np.testing.assert_array_equal(Templated()(x).data, -Torchs()(x, power=2).data)
+    np.testing.assert_array_equal(other(x).data, -x.data)
+    y.sum().backward()
+    assert model.first.weight.grad is not None
+    assert model.zero_grad() is None and all(p.grad is None for p in model.parameters())
 
 
 def test_layers_in_a_sequence_are_applied_one_after_the_other_and_may_be_functions():
@@ -295,6 +361,28 @@ def test_rows_of_another_length_are_refused_also_where_they_would_broadcast(name
         words = f"{name} takes 5 features on the last axis: got 'x' {shape}"
         with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
             LAYERS[name]()(Tensor(np.ones(shape), name="x"))
+
+
+RESULTS = {  # what is computed of a leaf that nobody else holds, and its operation
+    "multiply": lambda leaf: 0.1 * leaf,
+    "astype": lambda leaf: leaf.astype(np.float32),
+    "swapaxes": lambda leaf: leaf.mT,
+}
+
+
+@pytest.mark.parametrize("operation", RESULTS)
+def test_a_parameter_that_is_a_result_is_refused_by_its_name_and_operation(operation):
+    leaf = Tensor(np.ones((3, 2)), requires_grad=True)
+    model = with_attributes(inner=linear(), tied=leaf.mT, leaf=leaf, layers=[{"b": leaf}])
+    assert "tied" not in model.state_dict()  # the leaf is there under another name
+    model.leaf, model.layers[0]["b"] = None, RESULTS[operation](leaf)
+    model.tied = None
+    words = (
+        rf"^layers\.0\.b is the result of {operation}, and only leaves are trained and saved: make"
+    )
+    for ask in (model.parameters, model.state_dict, lambda: repr(model)):
+        with pytest.raises(TypeError, match=words):
+            ask()
 
 
 def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():

@@ -10,14 +10,18 @@ import pytest
 
 import minigrad
 from minigrad import Tensor, functional, ops
+from minigrad.engine import tensor
+from minigrad.engine.other_words import OTHER_WORDS
 from minigrad.engine.words import Words
-from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
+from minigrad.functional.vocabulary import INSTEAD, NUMPY, PLAIN
+from minigrad.optim import SGD, Adam, AdamW
 from tests.coverage_table import ROWS
 from tests.making import M as A
 
 ROW = np.array([0.3, 1.1, 0.6])  # (3,)
 FOUR = np.concatenate([A, A + 1.0])  # (4, 3)
 MASK = A > 1.0
+SITE = Path(__file__).parents[1] / "demos" / "site"
 
 
 def leaf(values=A, name="t"):
@@ -118,9 +122,6 @@ def test_constant_tensors_in_a_list_become_an_ordinary_array():
     for a in (np.array([Tensor(A), Tensor(A)]), np.asarray([[Tensor(1.0), 2.0]])):
         assert a.dtype == np.float64
     np.testing.assert_array_equal(np.array([Tensor(A), Tensor(A)]), [A, A], strict=True)
-
-
-# ---------------------------------------------------------------- derivative
 
 
 # ---------------------------------------------------------------- law
@@ -342,7 +343,7 @@ def recommended(word):
 
 
 def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
-    for word in OTHER_WORDS:
+    for word in (word for word in OTHER_WORDS if word[-1] != "="):
         with pytest.raises(AttributeError) as caught:
             getattr(leaf(), word)
         expected = f"a Tensor speaks NumPy's words: instead of t.{word} use {OTHER_WORDS[word]}"
@@ -360,6 +361,46 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
             exec(statement, names)
 
 
+def test_an_option_of_pytorchs_is_refused_with_the_word_here():
+    functions = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
+    functions += [getattr(Tensor, name) for name in vars(Words) if name[0] != "_"]
+    asked = [(f, "dim", "axis") for f in functions] + [
+        (f, "keepdim", "keepdims") for f in functions
+    ]
+    for function, theirs, ours in asked:
+        parameters = inspect.signature(function).parameters.values() if callable(function) else ()
+        if ours in [p.name for p in parameters]:
+            given = [
+                leaf() for p in parameters if p.default is p.empty and p.kind < p.VAR_POSITIONAL
+            ]
+            words = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
+            with pytest.raises(TypeError, match=words):
+                function(*given, **{theirs: True})
+    for optimizer in (SGD, Adam, AdamW):
+        with pytest.raises(TypeError, match="; instead of weight_decay= use decay= of AdamW$"):
+            optimizer([leaf()], lr=0.1, weight_decay=0.1)
+
+
+PYTHONS = {  # lines of PyTorch's, what Python or NumPy says, and what chapter 1.1 says to write
+    "x.data -= 0.1 * x.grad": ("output array is read-only", "x.data = x.data - 0.1 * x.grad"),
+    "x.size()": ("'int' object is not callable", "`x.shape`"),
+    "x.grad.zero_()": ("has no attribute 'zero_'", "`x.grad = None`"),
+    "SGD([x])": ("missing 1 required positional argument: 'lr'", "`SGD([x], lr=0.1)`"),
+}
+
+
+def test_where_python_answers_the_chapter_and_the_page_of_words_say_what_to_write():
+    page = re.sub("<[^>]*>", " ", (SITE / "words.html").read_text("utf-8"))
+    for line, (error, instead) in PYTHONS.items():
+        x = leaf()
+        x.grad, names = np.ones_like(A), {"x": x, "SGD": SGD}
+        with pytest.raises((TypeError, ValueError, AttributeError), match=re.escape(error)):
+            exec(line, names)
+        instead = instead.strip("`")
+        exec(instead, names)
+        assert instead in tensor.__doc__ and line in page and instead in page
+
+
 TORCH = """
 t.chunk(3, 1) = np.split(t, 3, 1)
 t.clone() = t.copy()
@@ -369,6 +410,7 @@ t.gather(1, i) = np.take_along_axis(t, i, 1)
 t.masked_fill(t > 1.0, -7.0) = np.where(t > 1.0, -7.0, t)
 t.numel() = t.size
 t.permute(1, 0) = t.transpose((1, 0))
+t.t() = t.T
 t.unsqueeze(1) = np.expand_dims(t, 1)
 t.view(6, 1) = t.reshape((6, 1))
 """
@@ -376,7 +418,7 @@ t.view(6, 1) = t.reshape((6, 1))
 
 def elsewhere():
     """Yield the calls that the site's page of words has side by side: PyTorch's, and ours."""
-    page = (Path(__file__).parents[1] / "demos" / "site" / "words.html").read_text("utf-8")
+    page = (SITE / "words.html").read_text("utf-8")
     for theirs, ours in re.findall(r"<tr><td>(<code>t\..*?)</td><td>(.*?)</td>", page):
         calls = (re.findall("<code>(.*?)</code>", each) for each in (theirs, ours))
         yield from zip(*calls, strict=True)
