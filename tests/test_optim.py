@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minigrad import Tensor, backward, gradients
+from minigrad import Tensor
 from minigrad.optim import SGD, Adam, AdamW, clip_gradients, warmup_cosine
 
 random = np.random.default_rng(3)
@@ -131,18 +131,16 @@ def test_a_parameter_without_a_gradient_stays_where_it_is():
 
 @each_optimizer
 def test_what_is_frozen_stays_where_it_is_whatever_gradient_and_velocity_it_has(make):
-    """Neither an old gradient moves it, nor the decay; unfrozen, it moves again."""
     w, b = leaves()
     optimizer = make[0]([w, b])
-    *_, (still, _) = steps(optimizer, [w, b], 2)
-    w.requires_grad, before = False, b.data
-    for forget in (lambda: None, optimizer.zero_grad):
+    *_, (still, before) = steps(optimizer, [w, b], 2)
+    w.requires_grad = False
+    for forget in (lambda: None, optimizer.zero_grad):  # the old gradient first
         forget()
         loss(w, b).backward()
         assert clip_gradients([w, b], 1e9) == pytest.approx(np.linalg.norm(b.grad))
         optimizer.step()
         assert np.array_equal(w.data, still) and not np.array_equal(b.data, before)
-    assert w.grad is None
     w.requires_grad = True
     *_, (moved, _) = steps(optimizer, [w, b], 1)
     assert not np.array_equal(moved, still)
@@ -193,23 +191,11 @@ def test_a_momentum_is_not_lost_without_a_word():
         without.load_state_dict(with_momentum.state_dict())
 
 
-def test_a_tensor_of_another_library_is_named_with_its_module():
-    other = type("Tensor", (), {"__module__": "torch", "shape": (2,), "requires_grad": True})()
-    w = leaves()[0]
-    for use in (
-        lambda: backward(other),
-        lambda: gradients(w.sum(), [other]),
-        lambda: SGD([other], 0.1),
-        lambda: setattr(w, "grad", other) or SGD([w], 0.1).step(),
-    ):
-        with pytest.raises((TypeError, ValueError), match="torch.Tensor"):
-            use()
-
-
 NO_GRADIENTS = [
     (np.ones(3), r"ndarray of shape \(3,\)"),
     (Tensor(np.ones((2, 3))), "Tensor of shape"),
     (np.ones((2, 3), int), "ndarray of shape"),
+    (type("Tensor", (), {"__module__": "torch", "shape": (2, 3)})(), "torch.Tensor of shape"),
 ]
 
 

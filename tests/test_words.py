@@ -1,6 +1,7 @@
 """Chapter 1.4 · Words: each records, answers, or is refused by name."""
 
 import inspect
+import itertools
 import operator
 import re
 from pathlib import Path
@@ -362,17 +363,14 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
 
 
 def test_an_option_of_pytorchs_is_refused_with_the_word_here():
-    functions = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
-    functions += [getattr(Tensor, name) for name in vars(Words) if name[0] != "_"]
-    asked = [(f, "dim", "axis") for f in functions] + [
-        (f, "keepdim", "keepdims") for f in functions
-    ]
-    for function, theirs, ours in asked:
-        parameters = inspect.signature(function).parameters.values() if callable(function) else ()
-        if ours in [p.name for p in parameters]:
-            given = [
-                leaf() for p in parameters if p.default is p.empty and p.kind < p.VAR_POSITIONAL
-            ]
+    found = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
+    found += [f for f in vars(Words).values() if callable(f)]
+    for function, (theirs, ours) in itertools.product(
+        found, [("dim", "axis"), ("keepdim", "keepdims")]
+    ):
+        parameters = inspect.signature(function).parameters
+        if ours in parameters:
+            given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
             words = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
             with pytest.raises(TypeError, match=words):
                 function(*given, **{theirs: True})
@@ -381,24 +379,24 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
             optimizer([leaf()], lr=0.1, weight_decay=0.1)
 
 
-PYTHONS = {  # lines of PyTorch's, what Python or NumPy says, and what chapter 1.1 says to write
+PYTHONS = {  # lines of PyTorch's that Python or NumPy answers, and what to write
     "x.data -= 0.1 * x.grad": ("output array is read-only", "x.data = x.data - 0.1 * x.grad"),
-    "x.size()": ("'int' object is not callable", "`x.shape`"),
-    "x.grad.zero_()": ("has no attribute 'zero_'", "`x.grad = None`"),
-    "SGD([x])": ("missing 1 required positional argument: 'lr'", "`SGD([x], lr=0.1)`"),
+    "x.size()": ("'int' object is not callable", "x.shape"),
+    "x.grad.zero_()": ("has no attribute 'zero_'", "x.grad = None"),
+    "SGD([x])": ("missing 1 required positional argument: 'lr'", "SGD([x], lr=0.1)"),
 }
 
 
-def test_where_python_answers_the_chapter_and_the_page_of_words_say_what_to_write():
-    page = re.sub("<[^>]*>", " ", (SITE / "words.html").read_text("utf-8"))
+def test_where_python_answers_chapter_1_1_and_the_page_of_words_say_what_to_write():
+    page = (SITE / "words.html").read_text("utf-8")
     for line, (error, instead) in PYTHONS.items():
-        x = leaf()
-        x.grad, names = np.ones_like(A), {"x": x, "SGD": SGD}
+        names = {"x": leaf(), "SGD": SGD}
+        names["x"].grad = np.ones_like(A)
         with pytest.raises((TypeError, ValueError, AttributeError), match=re.escape(error)):
             exec(line, names)
-        instead = instead.strip("`")
         exec(instead, names)
-        assert instead in tensor.__doc__ and line in page and instead in page
+        row = f"<tr><td><code>{line}</code></td><td><code>{instead}</code></td>"
+        assert instead in tensor.__doc__ and row in page
 
 
 TORCH = """
