@@ -13,8 +13,8 @@ and how steeply, but only at the present parameters. Each optimizer answers in i
               weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
-1.1). What does not require a gradient now, a **frozen** parameter, it leaves alone. A training loop
-is then five lines, which you write yourself:
+1.1). It skips a **frozen** parameter, whose `requires_grad` was set to False. A training loop is
+then five lines, which you write yourself:
 
     >>> import numpy as np
     >>> w = Tensor([1.0, -2.0], requires_grad=True)
@@ -38,8 +38,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
-from minigrad.engine.other_words import in_our_words
-from minigrad.engine.tensor import Array, Tensor, describe, kind_of
+from minigrad.engine.other_words import in_our_words, kind_of
+from minigrad.engine.tensor import Array, Tensor, describe
 
 # (The order is the lesson's.)
 __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine"]  # noqa: RUF022

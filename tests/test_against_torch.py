@@ -142,11 +142,9 @@ def loaded(other, layer, pieces):
 
 def copied(layer, other):
     """Return PyTorch's layer, of Linear and norms, in float64 and with our weights."""
-    with torch.no_grad():
-        for (ours, p), theirs in zip(
-            layer.named_parameters(), other.double().parameters(), strict=True
-        ):
-            theirs[...] = torch.tensor(p.data.T if ours.endswith("weight") else p.data)
+    pairs = zip(layer.named_parameters(), other.double().parameters(), strict=True)
+    for (ours, p), theirs in pairs:
+        theirs.data = torch.tensor(p.data.T if ours.endswith("weight") else p.data)
     return other
 
 
@@ -172,6 +170,7 @@ LAYERS = {  # ours, and PyTorch's
         lambda: torch.nn.LayerNorm(D_K, eps=0.1),
     ),
     "RMSNorm": (lambda: RMSNorm(D_K), lambda: torch.nn.RMSNorm(D_K, eps=1e-5)),
+    "RMSNorm with another": (lambda: RMSNorm(D_K, eps=0.1), lambda: torch.nn.RMSNorm(D_K, eps=0.1)),
 }
 
 
@@ -209,18 +208,13 @@ def two_play(generator, discriminator, adam, batches):
 
 
 def test_a_gan_whose_discriminator_is_frozen_in_part_and_unfrozen_is_pytorchs():
-    sizes = (2, 5, 3), (3, 7, 1)
-    ours = [
-        Sequential(*[Linear(a, b, rng=random), np.tanh, Linear(b, c, rng=random)])
-        for a, b, c in sizes
-    ]
-    theirs = [
-        torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.Tanh(), torch.nn.Linear(b, c))
-        for a, b, c in sizes
-    ]
+    ours, theirs = [], []
+    for a, b, c in ((2, 5, 3), (3, 7, 1)):
+        ours.append(Sequential(Linear(a, b, rng=random), np.tanh, Linear(b, c, rng=random)))
+        layers = torch.nn.Linear(a, b), torch.nn.Tanh(), torch.nn.Linear(b, c)
+        theirs.append(copied(ours[-1], torch.nn.Sequential(*layers)))
     batches = [(x(11, 2), x(11, 3) + 1) for _ in range(30)]
     before = [p.data for p in ours[1].parameters()]
-    theirs = [copied(*pair) for pair in zip(ours, theirs, strict=True)]
     two_play(*ours, Adam, [map(Tensor, pair) for pair in batches])
     two_play(*theirs, torch.optim.Adam, [map(torch.tensor, pair) for pair in batches])
     for layer, other in zip(ours, theirs, strict=True):

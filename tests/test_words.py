@@ -365,14 +365,13 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
 def test_an_option_of_pytorchs_is_refused_with_the_word_here():
     found = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
     found += [f for f in vars(Words).values() if callable(f)]
-    for function, (theirs, ours) in itertools.product(
-        found, [("dim", "axis"), ("keepdim", "keepdims")]
-    ):
+    words = ("dim", "axis"), ("keepdim", "keepdims")
+    for function, (theirs, ours) in itertools.product(found, words):
         parameters = inspect.signature(function).parameters
         if ours in parameters:
             given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
-            words = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
-            with pytest.raises(TypeError, match=words):
+            said = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
+            with pytest.raises(TypeError, match=said):
                 function(*given, **{theirs: True})
     for optimizer in (SGD, Adam, AdamW):
         with pytest.raises(TypeError, match="; instead of weight_decay= use decay= of AdamW$"):

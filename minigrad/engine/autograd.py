@@ -33,8 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.other_words import kind_of
 from minigrad.engine.replay import replay
-from minigrad.engine.tensor import Tensor, describe, kind_of, real_array
+from minigrad.engine.tensor import Tensor, describe, real_array
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:

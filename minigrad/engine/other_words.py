@@ -38,7 +38,7 @@ OTHER_WORDS: dict[str, str] = {
     "permute": "t.transpose(axes)",
     "register_hook": "minigrad.gradients(loss, [t])",
     "repeat": "np.tile(t, n)",
-    "requires_grad_": "t.requires_grad = True",
+    "requires_grad_": "t.requires_grad = value",
     "retain_grad": "minigrad.gradients(loss, [t])",
     "scatter_add": "minigrad.scatter_add(values, shape, index)",
     "t": "t.T",
@@ -69,3 +69,9 @@ def in_our_words(function: F) -> F:
             raise
 
     return called  # type: ignore[return-value]
+
+
+def kind_of(x: Any) -> str:
+    """Return the name of x's class, with its module if it is a Tensor of another library."""
+    module, kind = type(x).__module__, type(x).__name__
+    return f"{module}.Tensor" if kind == "Tensor" and module != "minigrad.engine.tensor" else kind

@@ -383,12 +383,6 @@ def as_operand(x: Any, asked: str) -> Any:
     return x if isinstance(x, Tensor) else real_array(x, asked)
 
 
-def kind_of(x: Any) -> str:
-    """Return the name of x's class, with its module if it is a Tensor of another library."""
-    kind = type(x).__name__
-    return f"{type(x).__module__}.Tensor" if kind == "Tensor" and type(x) is not Tensor else kind
-
-
 def describe(x: Any) -> str:
     """Return the words by which errors name a tensor: its owner's name for it, and its shape."""
     name = getattr(x, "name", None)

@@ -44,8 +44,7 @@ from minigrad.engine.tensor import Array, Tensor, real_array
 class Module:
     """An object with parameters. Subclasses set them as attributes and define `__call__`.
 
-    If a subclass defines PyTorch's forward(…) instead, also one of `Linear` (chapter 7.3) or of
-    another layer, `__call__` calls it.
+    If a subclass, also one of a layer, defines PyTorch's forward(…), `__call__` calls that.
 
     Several threads may compute with one module. Only one thread at a time may change it (`train`,
     `eval`, `load_state_dict`, `astype`, an optimizer's step), while no other computes.
@@ -190,26 +189,23 @@ def _noting(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaves(owner: Module) -> dict[str, Tensor]:
-    """Return every leaf under its dotted name. TypeError for a result that hides another leaf."""
+    """Return every leaf under its dotted name. TypeError for a result that hides others."""
     tensors = {name: t for name, t in _members(owner) if isinstance(t, Tensor)}
     leaves = {name: t for name, t in tensors.items() if t.node is None}
     for name, t in tensors.items():
-        if t.node is not None and _hides_a_leaf(t, set(leaves.values())):
+        if t.node is None:
+            continue
+        try:
+            found = ends(t, 0)
+        except RuntimeError:  # a backward pass has dropped a part of its record
+            continue
+        if found and {*leaves.values()}.isdisjoint(found):
             raise TypeError(
                 f"{name} is the result of {t.node.name}, and only leaves are trained and saved: "
                 "make a leaf of the finished array, Tensor(array, requires_grad=True), or compute "
                 f"{name} whenever the model is called"
             )
     return leaves
-
-
-def _hides_a_leaf(result: Tensor, leaves: set[Tensor]) -> bool:
-    """Return whether a result's record leads to leaves with a gradient, and to none of these."""
-    try:
-        found = ends(result, 0)
-    except RuntimeError:  # a part of the record was dropped by a backward pass
-        return False
-    return bool(found) and leaves.isdisjoint(found)
 
 
 def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
