@@ -13,7 +13,8 @@ and how steeply, but only at the present parameters. Each optimizer answers in i
               weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
-1.1). A training loop is then five lines, which you write yourself:
+1.1). It skips a **frozen** parameter, whose `requires_grad` was set to False. A training loop is
+then five lines, which you write yourself:
 
     >>> import numpy as np
     >>> w = Tensor([1.0, -2.0], requires_grad=True)
@@ -37,16 +38,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
+from minigrad.engine.other_words import in_our_words, kind_of
 from minigrad.engine.tensor import Array, Tensor, describe
 
-__all__ = [  # noqa: RUF022 (the order is the lesson's)
-    "Optimizer",
-    "SGD",
-    "Adam",
-    "AdamW",
-    "clip_gradients",
-    "warmup_cosine",
-]
+# (The order is the lesson's.)
+__all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine"]  # noqa: RUF022
 
 
 class Optimizer:
@@ -66,10 +62,9 @@ class Optimizer:
             )
         self.parameters = list(parameters)
         for i, p in enumerate(self.parameters):
-            if not isinstance(p, Tensor) or p.node is not None or not p.requires_grad:
-                raise TypeError(
-                    f"parameters[{i}] is not a leaf that requires a gradient: {p!r:.60}"
-                )
+            if not isinstance(p, Tensor) or p.node is not None or not p._parameter:
+                what = f"is not a leaf that requires a gradient, or did: {kind_of(p)}"
+                raise TypeError(f"parameters[{i}] {what} {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
         if not 0 <= lr < math.inf:
@@ -88,9 +83,9 @@ class Optimizer:
             p.grad = None
 
     def step(self) -> None:
-        """Move every parameter that has a gradient. RuntimeError if none has one."""
+        """Move every parameter that requires a gradient and has one. RuntimeError if none does."""
         self.lr = float(self.lr)  # (a number of NumPy's would make float32 arrays float64 ones)
-        found = [grad_of(p) for p in self.parameters]
+        found = [grad_of(p) if p.requires_grad else None for p in self.parameters]
         if all(g is None for g in found):
             raise RuntimeError("no parameter has a gradient: call loss.backward() before step()")
         self.steps += 1
@@ -146,13 +141,8 @@ class SGD(Optimizer):
     momentum  how much of its velocity a step keeps, from 0 to below 1
     """
 
-    def __init__(
-        self,
-        parameters: Iterable[Tensor],
-        lr: float,
-        *,
-        momentum: float = 0.0,
-    ) -> None:
+    @in_our_words
+    def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
         super().__init__(parameters, lr)
         self.momentum = momentum
         self.remembers = ("velocity",) if momentum else ()
@@ -176,6 +166,7 @@ class Adam(Optimizer):
 
     remembers = ("m", "v", "t")
 
+    @in_our_words
     def __init__(
         self,
         parameters: Iterable[Tensor],
@@ -208,6 +199,7 @@ class AdamW(Adam):
     matrices_only  leave out parameters with fewer than two axes: biases, and the gains of norms
     """
 
+    @in_our_words
     def __init__(
         self,
         parameters: Iterable[Tensor],
@@ -238,9 +230,10 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
 
     Returns the length before. All are multiplied by one factor, which keeps the direction. So at a
     rare steep place one step is short, and the run goes on. Call it in the thread that makes the
-    steps. FloatingPointError if a gradient is not finite, RuntimeError if there is none.
+    steps. A frozen parameter does not count, whatever its `.grad`. FloatingPointError if a gradient
+    is not finite, RuntimeError if there is none.
     """
-    given = [(p, g) for p in parameters if (g := grad_of(p)) is not None]
+    given = [(p, g) for p in parameters if p.requires_grad and (g := grad_of(p)) is not None]
     if not given:
         raise RuntimeError("clip_gradients found no gradient: call loss.backward() before it")
     if wrong := [describe(p) for p, g in given if not np.isfinite(g).all()]:

@@ -18,7 +18,8 @@ from attention import (
 from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
-from minigrad.nn import LayerNorm, Linear, Module, RMSNorm
+from minigrad.nn import LayerNorm, Linear, Module, RMSNorm, Sequential
+from minigrad.optim import Adam
 
 torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
 torch.set_num_threads(1)  # on arrays this small, threads spend their time waiting for each other
@@ -139,6 +140,14 @@ def loaded(other, layer, pieces):
     return other
 
 
+def copied(layer, other):
+    """Return PyTorch's layer, of Linear and norms, in float64 and with our weights."""
+    pairs = zip(layer.named_parameters(), other.double().parameters(), strict=True)
+    for (ours, p), theirs in pairs:
+        theirs.data = torch.tensor(p.data.T if ours.endswith("weight") else p.data)
+    return other
+
+
 def same_layer(layer, other, pieces, y, result, inputs, others):
     """Check the same output, and the same gradient of every input and of every parameter."""
     agree([y], [result])
@@ -161,16 +170,15 @@ LAYERS = {  # ours, and PyTorch's
         lambda: torch.nn.LayerNorm(D_K, eps=0.1),
     ),
     "RMSNorm": (lambda: RMSNorm(D_K), lambda: torch.nn.RMSNorm(D_K, eps=1e-5)),
+    "RMSNorm with another": (lambda: RMSNorm(D_K, eps=0.1), lambda: torch.nn.RMSNorm(D_K, eps=0.1)),
 }
 
 
 @pytest.mark.parametrize(("make", "make_other"), LAYERS.values(), ids=LAYERS)
 def test_a_layer_is_pytorchs_of_that_name(make, make_other):
     for batch in ((), (T,), (B, T)):
-        layer, other = randomised(make()), make_other().double()
-        with torch.no_grad():
-            for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
-                theirs[...] = torch.tensor(p.data.T if ours == "weight" else p.data)
+        layer = randomised(make())
+        other = copied(layer, make_other())
         (a,), (b,) = leaves(x(*batch, D_K))
         y, result = layer(a), other(b)
         g = x(*y.shape)
@@ -179,6 +187,40 @@ def test_a_layer_is_pytorchs_of_that_name(make, make_other):
         agree([y, a.grad], [result, b.grad])
         for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
             agree([p.grad.T if ours == "weight" else p.grad], [theirs.grad])
+
+
+def two_play(generator, discriminator, adam, batches):
+    """Train both for a step a batch, each against the other, in the words of both libraries."""
+    first, second = adam(generator.parameters(), 0.02), adam(discriminator.parameters(), 0.02)
+    frozen = list(discriminator.parameters())[:2]
+    for z, real in batches:
+        for p in discriminator.parameters():
+            p.requires_grad = True
+        second.zero_grad()
+        fake = discriminator(generator(z).detach())
+        (((discriminator(real) - 1) ** 2).mean() + (fake**2).mean()).backward()
+        second.step()
+        for p in frozen:
+            p.requires_grad = False
+        first.zero_grad()
+        ((discriminator(generator(z)) - 1) ** 2).mean().backward()
+        first.step()
+
+
+def test_a_gan_whose_discriminator_is_frozen_in_part_and_unfrozen_is_pytorchs():
+    ours, theirs = [], []
+    for a, b, c in ((2, 5, 3), (3, 7, 1)):
+        ours.append(Sequential(Linear(a, b, rng=random), np.tanh, Linear(b, c, rng=random)))
+        layers = torch.nn.Linear(a, b), torch.nn.Tanh(), torch.nn.Linear(b, c)
+        theirs.append(copied(ours[-1], torch.nn.Sequential(*layers)))
+    batches = [(x(11, 2), x(11, 3) + 1) for _ in range(30)]
+    before = [p.data for p in ours[1].parameters()]
+    two_play(*ours, Adam, [map(Tensor, pair) for pair in batches])
+    two_play(*theirs, torch.optim.Adam, [map(torch.tensor, pair) for pair in batches])
+    for layer, other in zip(ours, theirs, strict=True):
+        parameters = zip(layer.parameters(), other.parameters(), strict=True)
+        agree(*zip(*[(p.data.T if p.ndim == 2 else p, t) for p, t in parameters], strict=True))
+    assert all((p.data != a).any() for p, a in zip(ours[1].parameters(), before, strict=True))
 
 
 # ---------------------------------------------------------------- multi-head attention

@@ -49,15 +49,16 @@ def test_the_visible_top_level_holds_the_six_agreed_names():
 # Lines that may stand. Who raises a number writes down why.
 BUDGETS = {
     # 9,500 before the stepped page worked each step out: worked.py, and names a person would say.
-    "minigrad/": 9_800,
+    # 9,800 before issue “Mend”, which asked for at most 150 lines outside of tests.
+    "minigrad/": 9_950,
     "attention/": 5_000,
     "attention/laboratory/": 2_000,
     # 13,600 were asked. 4,400 of these are exercises, slips, stories and programs by hand, which
     # are texts; the site has 1,600 more than planned, and 760 draw the chapters' pictures.
     "demos/": 19_100,
-    "tests/": 22_550,  # 22,050 before the pictures moved
+    "tests/": 22_750,  # 22,050 before the pictures moved, 22,550 before issue “Mend”
 }
-BOOK = 9_500  # the chapters
+BOOK = 9_530  # the chapters; 9,500 before issue “Mend”
 WEB = 2_700  # .js, .css and .html
 DATA = {  # what a command wrote
     "demos/laboratory/results_full_steps.json",  # laboratory --full

@@ -1,5 +1,6 @@
 """Checkpoints: whole or refused, and a run that is killed ends as if it never was."""
 
+import json
 import os
 import subprocess
 import sys
@@ -63,6 +64,17 @@ def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
     load_checkpoint(path, **other)
     dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
     assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}
+
+
+def test_an_array_of_another_machines_byte_order_comes_back_too(tmp_path):
+    model, swapped = run()["model"], np.arange(15.0).reshape(3, 5).astype(">f4")
+    for t in (Tensor(swapped), Tensor([2.0], dtype=">f4"), Tensor(0.0).astype(">f4")):
+        assert t.dtype.isnative
+    model.astype(">f4").weight.data = swapped
+    assert model.weight.dtype.isnative
+    other = run()["model"]
+    load_checkpoint(save_checkpoint(tmp_path / "c", model=model), model=other)
+    np.testing.assert_array_equal(other.weight.data, swapped)
 
 
 def test_facts_are_what_json_makes_of_them(tmp_path):
@@ -129,13 +141,21 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path):
 
 
 def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path):
-    path = save_checkpoint(tmp_path / "c", **run(), step=1)
-    whole, anothers = path.read_bytes(), safetensors.numpy.save({"x": np.zeros(3)})
-    other = run(seed=5)
+    path, other = save_checkpoint(tmp_path / "c", **run(), step=1), run(seed=5)
+    whole, arrays = path.read_bytes(), {"x": np.zeros(3)}
+    header = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
+    about = header["__metadata__"]["minigrad"].partition(" ")[2]  # without its checksum
+    unchecked = safetensors.numpy.save(safetensors.numpy.load(whole), {"minigrad": about})
+    damaged = [b"", b"not at all", whole[:30], whole[: len(whole) // 2], unchecked]
+    half = b'{"x": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}'
+    foreign = [safetensors.numpy.save(arrays, about) for about in (None, {"format": "pt"})]
+    foreign += [len(half).to_bytes(8, "little") + half + b"00", b"PK, as a .pt file begins"]
     before = everything(other)
-    for data in (b"", b"not at all", whole[:30], whole[: len(whole) // 2], anothers):
+    for data in damaged + foreign:
         path.write_bytes(data)
-        with pytest.raises(ValueError, match="is not a checkpoint of minigrad, or is damaged"):
+        words = r"save_checkpoint did not write it \(help\(.* bfloat16" if data in foreign else ""
+        words = f"is not a checkpoint of minigrad, or is damaged: {words}"
+        with pytest.raises(ValueError, match=words):
             load_checkpoint(path, **other)
     assert everything(other) == before
 

@@ -129,6 +129,23 @@ def test_a_parameter_without_a_gradient_stays_where_it_is():
     assert not np.array_equal(w.data, W) and np.array_equal(b.data, B)
 
 
+@each_optimizer
+def test_what_is_frozen_stays_where_it_is_whatever_gradient_and_velocity_it_has(make):
+    w, b = leaves()
+    optimizer = make[0]([w, b])
+    *_, (still, before) = steps(optimizer, [w, b], 2)
+    w.requires_grad = False
+    for forget in (lambda: None, optimizer.zero_grad):  # the old gradient first
+        forget()
+        loss(w, b).backward()
+        assert clip_gradients([w, b], 1e9) == pytest.approx(np.linalg.norm(b.grad))
+        optimizer.step()
+        assert np.array_equal(w.data, still) and not np.array_equal(b.data, before)
+    w.requires_grad = True
+    *_, (moved, _) = steps(optimizer, [w, b], 1)
+    assert not np.array_equal(moved, still)
+
+
 def test_a_rate_from_numpy_leaves_float32_as_it_is():
     p = Tensor(np.ones(3, np.float32), requires_grad=True)
     for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
@@ -178,6 +195,7 @@ NO_GRADIENTS = [
     (np.ones(3), r"ndarray of shape \(3,\)"),
     (Tensor(np.ones((2, 3))), "Tensor of shape"),
     (np.ones((2, 3), int), "ndarray of shape"),
+    (type("Tensor", (), {"__module__": "torch", "shape": (2, 3)})(), "torch.Tensor of shape"),
 ]
 
 

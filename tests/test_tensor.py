@@ -155,16 +155,6 @@ def test_a_result_is_bound_to_a_new_one_by_an_assignment_like_plus_equals(assign
     assert assign(Tensor(LEFT), t).requires_grad
 
 
-def test_data_can_be_kept_and_restored_and_swapped():
-    p, q = Tensor([1.0, 2.0], requires_grad=True), Tensor([3.0, 5.0], requires_grad=True)
-    saved = p.data
-    p.data = np.array([10.0, 20.0])
-    p.data = saved
-    np.testing.assert_array_equal(p.data, [1.0, 2.0])
-    p.data, q.data = q.data, p.data
-    np.testing.assert_array_equal([p.data, q.data], [[3.0, 5.0], [1.0, 2.0]])
-
-
 @pytest.mark.parametrize(
     "duplicate", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
 )
@@ -195,9 +185,6 @@ def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
         with pytest.raises(TypeError, match=r"\.data"):
             axes.plot(plotted)
     axes.plot(t[:2].data)
-
-
-# ---------------------------------------------------------------- derivative
 
 
 # ---------------------------------------------------------------- refusal

@@ -1,6 +1,7 @@
 """Chapter 1.4 · Words: each records, answers, or is refused by name."""
 
 import inspect
+import itertools
 import operator
 import re
 from pathlib import Path
@@ -10,14 +11,18 @@ import pytest
 
 import minigrad
 from minigrad import Tensor, functional, ops
+from minigrad.engine import tensor
+from minigrad.engine.other_words import OTHER_WORDS
 from minigrad.engine.words import Words
-from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
+from minigrad.functional.vocabulary import INSTEAD, NUMPY, PLAIN
+from minigrad.optim import SGD, Adam, AdamW
 from tests.coverage_table import ROWS
 from tests.making import M as A
 
 ROW = np.array([0.3, 1.1, 0.6])  # (3,)
 FOUR = np.concatenate([A, A + 1.0])  # (4, 3)
 MASK = A > 1.0
+SITE = Path(__file__).parents[1] / "demos" / "site"
 
 
 def leaf(values=A, name="t"):
@@ -118,9 +123,6 @@ def test_constant_tensors_in_a_list_become_an_ordinary_array():
     for a in (np.array([Tensor(A), Tensor(A)]), np.asarray([[Tensor(1.0), 2.0]])):
         assert a.dtype == np.float64
     np.testing.assert_array_equal(np.array([Tensor(A), Tensor(A)]), [A, A], strict=True)
-
-
-# ---------------------------------------------------------------- derivative
 
 
 # ---------------------------------------------------------------- law
@@ -342,7 +344,7 @@ def recommended(word):
 
 
 def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
-    for word in OTHER_WORDS:
+    for word in (word for word in OTHER_WORDS if word[-1] != "="):
         with pytest.raises(AttributeError) as caught:
             getattr(leaf(), word)
         expected = f"a Tensor speaks NumPy's words: instead of t.{word} use {OTHER_WORDS[word]}"
@@ -360,6 +362,42 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
             exec(statement, names)
 
 
+def test_an_option_of_pytorchs_is_refused_with_the_word_here():
+    found = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
+    found += [f for f in vars(Words).values() if callable(f)]
+    words = ("dim", "axis"), ("keepdim", "keepdims")
+    for function, (theirs, ours) in itertools.product(found, words):
+        parameters = inspect.signature(function).parameters
+        if ours in parameters:
+            given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
+            said = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
+            with pytest.raises(TypeError, match=said):
+                function(*given, **{theirs: True})
+    for optimizer in (SGD, Adam, AdamW):
+        with pytest.raises(TypeError, match="; instead of weight_decay= use decay= of AdamW$"):
+            optimizer([leaf()], lr=0.1, weight_decay=0.1)
+
+
+PYTHONS = {  # lines of PyTorch's that Python or NumPy answers, and what to write
+    "x.data -= 0.1 * x.grad": ("output array is read-only", "x.data = x.data - 0.1 * x.grad"),
+    "x.size()": ("'int' object is not callable", "x.shape"),
+    "x.grad.zero_()": ("has no attribute 'zero_'", "x.grad = None"),
+    "SGD([x])": ("missing 1 required positional argument: 'lr'", "SGD([x], lr=0.1)"),
+}
+
+
+def test_where_python_answers_chapter_1_1_and_the_page_of_words_say_what_to_write():
+    page = (SITE / "words.html").read_text("utf-8")
+    for line, (error, instead) in PYTHONS.items():
+        names = {"x": leaf(), "SGD": SGD}
+        names["x"].grad = np.ones_like(A)
+        with pytest.raises((TypeError, ValueError, AttributeError), match=re.escape(error)):
+            exec(line, names)
+        exec(instead, names)
+        row = f"<tr><td><code>{line}</code></td><td><code>{instead}</code></td>"
+        assert instead in tensor.__doc__ and row in page
+
+
 TORCH = """
 t.chunk(3, 1) = np.split(t, 3, 1)
 t.clone() = t.copy()
@@ -369,6 +407,7 @@ t.gather(1, i) = np.take_along_axis(t, i, 1)
 t.masked_fill(t > 1.0, -7.0) = np.where(t > 1.0, -7.0, t)
 t.numel() = t.size
 t.permute(1, 0) = t.transpose((1, 0))
+t.t() = t.T
 t.unsqueeze(1) = np.expand_dims(t, 1)
 t.view(6, 1) = t.reshape((6, 1))
 """
@@ -376,7 +415,7 @@ t.view(6, 1) = t.reshape((6, 1))
 
 def elsewhere():
     """Yield the calls that the site's page of words has side by side: PyTorch's, and ours."""
-    page = (Path(__file__).parents[1] / "demos" / "site" / "words.html").read_text("utf-8")
+    page = (SITE / "words.html").read_text("utf-8")
     for theirs, ours in re.findall(r"<tr><td>(<code>t\..*?)</td><td>(.*?)</td>", page):
         calls = (re.findall("<code>(.*?)</code>", each) for each in (theirs, ours))
         yield from zip(*calls, strict=True)

@@ -25,6 +25,7 @@ from demos.site._chapters import Book, notebook
 from demos.site._exhibits import html as exhibited
 from demos.site._source import Source, cells, resolve
 from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
+from minigrad.engine.other_words import OTHER_WORDS
 from minigrad.functional import vocabulary
 
 DEMOS = Path(__file__).parents[1]
@@ -234,7 +235,9 @@ def words(book: Book) -> Page:
     taken = sorted((name_of(f), ours) for f, ours in vocabulary.NUMPY.items())
     body = fill(
         "words",
-        others=_list(f"{code(f't.{x}')}<br>{code(y)}" for x, y in vocabulary.OTHER_WORDS.items()),
+        others=_list(
+            f"{code(x if x[-1] == '=' else f't.{x}')}<br>{code(y)}" for x, y in OTHER_WORDS.items()
+        ),
         taken="".join(link(shown, f.__module__, f.__name__) for shown, f in taken),
         plain="".join(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
         instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),

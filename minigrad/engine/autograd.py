@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.other_words import kind_of
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe, real_array
 
@@ -97,7 +98,10 @@ def gradients(
     xs = list(xs)
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor) or not x.requires_grad:
-            raise ValueError(f"gradients(): xs[{i}], {describe(x)}, does not require a gradient")
+            words = (
+                f"xs[{i}], {kind_of(x)} {describe(x)}, does not require a gradient: leave it out"
+            )
+            raise ValueError(f"gradients(): {words}")
     check_root(y, "gradients()")
     seed = check_seed(y, gradient, "gradients()", recorded=create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
@@ -123,7 +127,7 @@ def grad_of(x: Tensor) -> Any:
     if not is_array or grad.shape != x.shape:
         raise TypeError(
             f"the .grad of {describe(x)} must be an array of floats of its shape (of a Tensor, its "
-            f".data): got {type(grad).__name__} of shape {np.shape(grad)}"
+            f".data): got {kind_of(grad)} of shape {np.shape(grad)}"
         )
     return grad
 
@@ -144,7 +148,7 @@ def collect(
 def check_root(y: Any, asked: str) -> None:
     """Refuse a y from which no record leads back."""
     if not isinstance(y, Tensor):
-        raise TypeError(f"{asked} starts at a Tensor, but got {type(y).__name__}")
+        raise TypeError(f"{asked} starts at a Tensor of minigrad, but got {kind_of(y)}")
     if not y.requires_grad:
         raise ValueError(
             f"{asked}: nothing leads back from {describe(y)}: no input required a gradient, "

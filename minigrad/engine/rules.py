@@ -50,6 +50,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from minigrad.engine.other_words import complete
 from minigrad.engine.record import WATCHERS, Node, is_recording, setting
 from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
 
@@ -139,6 +140,9 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
         except (ValueError, IndexError) as error:
             shapes = " and ".join(describe(x) for x in inputs)
             raise type(error)(f"{rule.__name__} of {shapes}: {error}") from error
+        except TypeError as error:
+            complete(error, options)
+            raise
         if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
             return value
         value.setflags(False)  # type: ignore[call-arg]  # write=False: arrays never change

@@ -43,6 +43,10 @@ would write into the array itself:
     Traceback (most recent call last):
     ValueError: output array is read-only
 
+Three more of PyTorch's lines end in an error of Python's own. For `x.size()` write `x.shape`, since
+`x.size` is a number, as in NumPy. For `x.grad.zero_()` write `x.grad = None`. And an optimizer
+(chapter 8) is given its rate: `SGD([x], lr=0.1)`.
+
 A tensor that does not require a gradient is a **constant**. It does not copy your array. If you
 write to your array, the constant changes too, so do not do that between the forward and the
 backward pass (`detect_anomaly` can look for it).
@@ -95,10 +99,11 @@ class Tensor(Words):
     TypeError: an integer tensor cannot require a gradient: dtype is int64; pass dtype=float
     """
 
-    __slots__ = ("__weakref__", "_array", "_requires_grad", "_time", "grad", "name", "node")
+    __slots__ = ("_array", "_parameter", "_requires_grad", "_time", "grad", "name", "node")
 
     _array: Array
     _requires_grad: bool
+    _parameter: bool  # whether it has ever required a gradient: a frozen leaf is still a parameter
     _time: int  # when its array came into being; a leaf's moves on with each new array
     node: Node | None
     grad: Array | None
@@ -120,7 +125,7 @@ class Tensor(Words):
             values = values._array
         self._array = read_only(real_array(values, "Tensor", dtype))
         self._time = now()
-        self._requires_grad = False
+        self._requires_grad = self._parameter = False
         self.node = None
         self.grad = None
         self.name = name
@@ -202,6 +207,7 @@ class Tensor(Words):
             )
         if value:
             self._take(self._array, self.dtype)
+            self._parameter = True
         self._requires_grad = bool(value)
 
     @property
@@ -273,7 +279,8 @@ class Tensor(Words):
                 "use detach(); to plot it, use .data"
             )
         grad = None if self.grad is None else self.grad.copy()
-        slots = {"requires_grad": self._requires_grad, "name": self.name, "grad": grad}
+        slots = {"_parameter": self._parameter, "name": self.name, "grad": grad}
+        slots["requires_grad"] = self._requires_grad
         return type(self), (self._array.copy(),), (None, slots)
 
     def __format__(self, spec: str) -> str:
@@ -326,6 +333,7 @@ def result(array: Array, node: Node | None) -> Tensor:
     tensor._array = array
     tensor._time = now()
     tensor._requires_grad = node is not None
+    tensor._parameter = False
     tensor.node = node
     tensor.grad = None
     tensor.name = None
@@ -353,7 +361,7 @@ def frozen(array: Array, dtype: Any = None) -> Array:
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
-    """Return values as an array, without a copy if they are one already.
+    """Return values as an array, without a copy if they are one already in this machine's bytes.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
     masked array, whose mask would be ignored.
@@ -365,6 +373,8 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
         array = array.astype(dtype, copy=False)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
+    if not array.dtype.isnative:  # its bytes are in the order of another machine, as in ">f4"
+        array = array.astype(array.dtype.newbyteorder("="))
     return array
 
 

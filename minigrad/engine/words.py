@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from minigrad.engine.other_words import in_our_words
+
 # The one circle among the imports. The operations are made for Tensors, so their chapters import
 # the class; the class needs the operations. So this module imports none of these five: when all
 # chapters have been imported, `minigrad/__init__.py` sets them here. A method looks its operation
@@ -55,7 +57,7 @@ class Words(NDArrayOperatorsMixin):
     `np.less_equal(a, b)`, which is answered by `__array_ufunc__` below.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     # One of each kind: an operator, a comparison (which has no derivative), a method, and the two
     # methods that NumPy calls.
@@ -224,9 +226,11 @@ class Words(NDArrayOperatorsMixin):
 
 
 # Python's errors then speak of `Tensor.sum()`, the name that a caller knows.
-for _name, _word in vars(Words).items():
+for _name, _word in tuple(vars(Words).items()):
     if isinstance(_word, FunctionType):
         _word.__qualname__ = f"Tensor.{_name}"
+        if "axis" in _word.__code__.co_varnames:
+            setattr(Words, _name, in_our_words(_word))
 
 
 def _plain(x: Any) -> Any:

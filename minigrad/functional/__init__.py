@@ -26,6 +26,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
 from typing import TYPE_CHECKING
 
+from minigrad.engine import other_words as _other_words
 from minigrad.functional.arranging import (
     diagonal,
     expand_dims,
@@ -45,15 +46,7 @@ from minigrad.functional.arranging import (
     tril,
     triu,
 )
-from minigrad.functional.curves import (
-    clip,
-    gelu,
-    relu,
-    silu,
-    sinh,
-    softplus,
-    square,
-)
+from minigrad.functional.curves import clip, gelu, relu, silu, sinh, softplus, square
 from minigrad.functional.learning import (
     binary_cross_entropy_with_logits,
     dropout,
@@ -61,14 +54,9 @@ from minigrad.functional.learning import (
     mse,
     one_hot,
 )
-from minigrad.functional.reductions import (
-    dot,
-    norm,
-    outer,
-    prod,
-    std,
-    var,
-)
+from minigrad.functional.reductions import dot, norm, outer, prod, std, var
 
 if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
     __all__ = sorted(name for name, value in globals().items() if callable(value))
+    for name in __all__:  # (in both modules: a pickle finds a function where it is defined)
+        vars()[name].__globals__[name] = vars()[name] = _other_words.in_our_words(vars()[name])

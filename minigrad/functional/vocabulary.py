@@ -6,8 +6,7 @@ returns its result. Chapter 1.4 defines the two methods, and they use the tables
 
 `NUMPY` are the functions that record. `PLAIN` are those that have no derivative, or one that is 0
 wherever it exists: on Tensors they give plain arrays. `INSTEAD` says, for some other functions, how
-to compute the same. `OTHER_WORDS` are PyTorch's names for what a Tensor has under NumPy's.
-Whatever is in no table is refused by name.
+to compute the same. Whatever is in no table is refused by name. (PyTorch's words: `other_words`.)
 
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
@@ -15,9 +14,6 @@ Whatever is in no table is refused by name.
     Tensor([ 0. , -1.5], node=minimum)
     >>> np.round(t), np.argmax(t)
     (array([ 0., -2.]), np.int64(0))
-    >>> np.nansum(t)
-    Traceback (most recent call last):
-    TypeError: np.nansum has no rule for Tensors: use np.where(np.isnan(x), 0, x).sum()
 """
 
 from __future__ import annotations
@@ -31,6 +27,7 @@ import numpy as np
 
 from minigrad import functional as F
 from minigrad import ops
+from minigrad.engine.other_words import OTHER_WORDS
 from minigrad.functional import numpy_words
 from minigrad.ops import inverses
 from minigrad.ops.elementwise import floats
@@ -104,41 +101,6 @@ INSTEAD: dict[Any, str] = {
     np.trace: "np.diagonal(x).sum(axis=-1)",
     np.vdot: "np.sum(x * y)",
     np.vecdot: "np.sum(x * y, axis=-1)",
-}
-
-# PyTorch's words for what NumPy calls otherwise. (PyTorch passes the gradient of an intermediate
-# result to a hook. Here `gradients` gives that gradient, and `graph(loss, grads=True)` draws all.)
-OTHER_WORDS: dict[str, str] = {
-    "add_": "t = t + u",
-    "cat": "np.concatenate([t, u], axis)",
-    "chunk": "np.split(t, n, axis)",
-    "clone": "t.copy()",
-    "contiguous": "t itself",
-    "cpu": "t itself",
-    "cuda": "t itself: there is no other device",
-    "dim": "t.ndim",
-    "double": "t.astype(np.float64)",
-    "expand": "np.broadcast_to(t, shape)",
-    "float": "t.astype(np.float32)",
-    "gather": "np.take_along_axis(t, indices, axis)",
-    "grad_fn": "t.node",
-    "is_leaf": "t.node is None",
-    "masked_fill": "np.where(mask, value, t)",
-    "mm": "t @ u",
-    "mul_": "t = t * u",
-    "numel": "t.size",
-    "numpy": "t.data",
-    "permute": "t.transpose(axes)",
-    "register_hook": "minigrad.gradients(loss, [t])",
-    "repeat": "np.tile(t, n)",
-    "requires_grad_": "t.requires_grad = True",
-    "retain_grad": "minigrad.gradients(loss, [t])",
-    "scatter_add": "minigrad.scatter_add(values, shape, index)",
-    "to": "t.astype(dtype)",
-    "type": "t.astype(dtype)",
-    "unsqueeze": "np.expand_dims(t, axis)",
-    "view": "t.reshape(shape)",
-    "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
 }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor, as_operand, describe
 from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
@@ -140,10 +140,11 @@ def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
     return Tensor(values, requires_grad=True, dtype=dtype, name=name)
 
 
-def _of_width(x: Tensor, parameter: Tensor, layer: str) -> Tensor:
+def _of_width(x: Any, parameter: Tensor, layer: str) -> Tensor:
     """Return x; ValueError if its rows are not as long as the parameter: a gain would broadcast."""
+    x = as_operand(x, layer)
     if x.ndim == 0 or x.shape[-1] != parameter.shape[0]:
         raise ValueError(
             f"{layer} takes {parameter.shape[0]} features on the last axis: got {describe(x)}"
         )
-    return x
+    return x  # type: ignore[no-any-return]

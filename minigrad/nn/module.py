@@ -6,9 +6,11 @@ tensors or further modules, or lists or dicts of them; walking through `vars(sel
 and their names fall out of the attributes' names: `blocks.0.w_q.weight` is the attribute `weight`
 of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registered anywhere.
 
-The **parameters** are the leaves that require a gradient. The **state** is every leaf, so that a
-frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is not a leaf and is not
-found: scale the array before. Nor is what a set or another kind of object holds.
+The **parameters** are the leaves that require a gradient, or did before they were frozen: a list of
+the frozen ones is needed to unfreeze them. Optimizers skip them meanwhile. The **state** is every
+leaf, constants too. A result such as `0.1 * Tensor(…)` is not a leaf. If it leads to a leaf, and to
+none of the model's, this leaf would be neither trained nor saved, and an error says so. What a set
+or another kind of object holds is not found.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -20,8 +22,9 @@ found: scale the array before. Nor is what a set or another kind of object holds
     >>> model(Tensor(5.0)), model.state_dict()
     (Tensor(15., node=multiply), {'factor': array(3.)})
     >>> model.factor.requires_grad = False                      # frozen
-    >>> model.parameters(), model.state_dict()
-    ([], {'factor': array(3.)})
+    >>> model
+    Scaled(
+        factor () frozen)
 """
 
 from __future__ import annotations
@@ -34,11 +37,14 @@ from typing import Any, Self
 import numpy as np
 
 from minigrad.engine.record import WATCHERS
+from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
 
 
 class Module:
     """An object with parameters. Subclasses set them as attributes and define `__call__`.
+
+    If a subclass, also one of a layer, defines PyTorch's forward(…), `__call__` calls that.
 
     Several threads may compute with one module. Only one thread at a time may change it (`train`,
     `eval`, `load_state_dict`, `astype`, an optimizer's step), while no other computes.
@@ -50,17 +56,21 @@ class Module:
     def __init_subclass__(cls, **options: Any) -> None:
         """Replace the class's `__call__` by one that notes in `CALLS` that it is running.
 
-        So `Steps` (chapter 5) knows in which layer an operation is computed. It is the one place
-        where minigrad replaces a function by another. Without `Steps` it costs 0.2 µs a call.
+        So `Steps` (chapter 5) knows in which layer an operation is computed. Without `Steps` it
+        costs 0.2 µs a call.
         """
         super().__init_subclass__(**options)
         owner = next(each for each in cls.__mro__ if "__call__" in vars(each))
         if owner is cls or not issubclass(owner, Module):  # (its own, or a mixin's)
             cls.__call__ = _noting(cls.__call__)  # type: ignore[method-assign]
+        elif hasattr(cls, "forward") and owner.__module__.startswith(("minigrad.", "attention.")):
+            cls.__call__ = _noting(Module.__call__)  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute the layer's output; every subclass defines it."""
-        raise NotImplementedError(f"{type(self).__name__} defines no __call__")
+        if not hasattr(self, "forward"):
+            raise NotImplementedError(f"{type(self).__name__} defines no __call__")
+        return self.forward(*args, **options)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every parameter with its dotted name, in the order the attributes were set.
@@ -69,12 +79,17 @@ class Module:
         that is reached by two names comes once, under the first.
         """
         for name, leaf in _leaves(self).items():
-            if leaf.requires_grad:
+            if leaf._parameter:
                 yield name, leaf
 
     def parameters(self) -> list[Tensor]:
-        """Return every parameter, in the same order."""
+        """Return every parameter, frozen ones too, in the same order."""
         return [parameter for _, parameter in self.named_parameters()]
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters, as an optimizer does for those that it has."""
+        for p in self.parameters():
+            p.grad = None
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield this module, under the name "", and every module within it with its dotted name."""
@@ -129,15 +144,16 @@ class Module:
         """Turn every floating leaf into another dtype, in place. Gradients are dropped."""
         if np.dtype(dtype).kind != "f":
             raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
-        for _, leaf in _members(self):
-            if isinstance(leaf, Tensor) and leaf.dtype.kind == "f":
-                leaf._take(leaf.data, np.dtype(dtype))
+        for leaf in _leaves(self).values():
+            if leaf.dtype.kind == "f":
+                leaf._take(leaf.data, np.dtype(dtype).newbyteorder("="))
                 leaf.grad = None
         return self
 
     def __repr__(self) -> str:
-        """Show the class, and each parameter's name and shape."""
-        rows = [f"\n    {name} {p.shape}" for name, p in self.named_parameters()]
+        """Show the class, and each parameter's name and shape, and whether it is frozen."""
+        named = self.named_parameters()
+        rows = [f"\n    {n} {p.shape}{'' if p.requires_grad else ' frozen'}" for n, p in named]
         return f"{type(self).__name__}({''.join(rows)})"
 
 
@@ -173,12 +189,27 @@ def _noting(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaves(owner: Module) -> dict[str, Tensor]:
-    """Return every leaf under its dotted name."""
-    return {name: leaf for name, leaf in _members(owner) if isinstance(leaf, Tensor)}
+    """Return every leaf under its dotted name. TypeError for a result that hides others."""
+    tensors = {name: t for name, t in _members(owner) if isinstance(t, Tensor)}
+    leaves = {name: t for name, t in tensors.items() if t.node is None}
+    for name, t in tensors.items():
+        if t.node is None:
+            continue
+        try:
+            found = ends(t, 0)
+        except RuntimeError:  # a backward pass has dropped a part of its record
+            continue
+        if found and {*leaves.values()}.isdisjoint(found):
+            raise TypeError(
+                f"{name} is the result of {t.node.name}, and only leaves are trained and saved: "
+                "make a leaf of the finished array, Tensor(array, requires_grad=True), or compute "
+                f"{name} whenever the model is called"
+            )
+    return leaves
 
 
 def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
-    """Yield the owner, and each module and leaf that it holds, once and under its dotted name."""
+    """Yield the owner, and each module and tensor that it holds, once and under its dotted name."""
     seen: set[int] = set()
     waiting: list[tuple[str, Any]] = [("", owner)]  # a stack: the next one is the last
     while waiting:
@@ -186,7 +217,7 @@ def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Module) or (isinstance(value, Tensor) and value.node is None):
+        if isinstance(value, Module | Tensor):
             yield name, value
         held = [(f"{name}.{key}" if name else str(key), x) for key, x in _held(value)]
         waiting += reversed(held)

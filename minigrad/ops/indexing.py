@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.other_words import in_our_words
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Array, Tensor
 from minigrad.ops.shape import broadcast_to, reshape
@@ -139,6 +140,7 @@ def where(condition, a, b, /):
     )
 
 
+@in_our_words
 def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis they already have; with axis=None all their elements.
 

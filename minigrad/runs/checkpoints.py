@@ -111,10 +111,16 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays of a checkpoint, and a dict of its facts and its generator's state."""
     data, load = path.read_bytes(), _safetensors().load
     try:
-        arrays = load(data)
         # The format: 8 bytes with the length of a JSON header, the header, then the arrays.
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        is_zip = data.startswith(b"PK")  # a .pt file
+        header = {} if is_zip else json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        if "minigrad" not in header.get("__metadata__", ()):
+            raise ValueError(
+                "save_checkpoint did not write it (help('attention.mapping') says how to load "
+                "PyTorch's weights from .safetensors and .pt files, in bfloat16 too)"
+            )
         checksum, _, about = header["__metadata__"]["minigrad"].partition(" ")
+        arrays = load(data)
         if checksum != _fingerprint(arrays, about):
             raise ValueError("it is not what was written (the checksum differs)")
     except Exception as error:  # (safetensors has errors of its own, and JSON others)
