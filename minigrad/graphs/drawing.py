@@ -14,7 +14,7 @@ from minigrad.engine.autograd import check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
-from minigrad.graphs.model import Model, Vertex, plain, walk
+from minigrad.graphs.model import Model, Vertex, plain, printable, walk
 from minigrad.graphs.page import page
 from minigrad.graphs.render import dot_text, render
 from minigrad.graphs.scale import Limits, limits_around, lost
@@ -144,7 +144,8 @@ def graph(
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
+    given = {x: name for name, x in dict(names).items() if printable(name)}  # (blanks name nothing)
+    tensors = set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:
         seed = check_seed(y, None, "graph(grads=True)")

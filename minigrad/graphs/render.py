@@ -160,7 +160,7 @@ def _graphviz() -> Any:
     try:
         import graphviz
     except ImportError:
-        raise ImportError('drawing a graph needs graphviz: pip install -e ".[draw]"') from None
+        raise ImportError("drawing a graph needs graphviz: pip install graphviz") from None
     return graphviz
 
 
@@ -176,7 +176,7 @@ def render(drawing: Graph, format: str) -> bytes:
     if program is None:
         raise ImportError(
             "drawing needs a Graphviz program, and neither the system's dot nor graphviz-pure is "
-            'here: pip install -e ".[draw]"'
+            "here: pip install graphviz-pure"
         )
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
     command = [program, f"-T{format}", *(["-Gdpi=110"] if format == "png" else [])]

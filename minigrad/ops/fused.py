@@ -242,7 +242,7 @@ def gelu_tanh(x, /):
     >>> np.abs(gelu_tanh(x) - gelu(x)).max() < 5e-4
     np.True_
     """
-    flat = x.ravel()
+    flat = floats(x).ravel()
     t, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, t_part, y_part = flat[part], t[part], y[part]

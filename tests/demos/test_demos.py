@@ -154,7 +154,7 @@ def test_an_error_with_a_sentence_of_its_own_is_this_sentence(monkeypatch):
         ("tqdm", "scaling", 'scaling needs tqdm: pip install -e ".[demos]"\n'),
         (
             *("safetensors", "two_moons"),
-            'two_moons: checkpoints need safetensors: pip install -e ".[save]"\n',
+            "two_moons: checkpoints need safetensors: pip install safetensors\n",
         ),
     ],
 )
