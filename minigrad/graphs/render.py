@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LEAF = "#dcebdc"
 PLAIN = "#e4ecf5"  # operations and layers
 SMALL = 'POINT-SIZE="9.5"'
+LARGEST = 5_000  # boxes, or operations on a page
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
 
@@ -171,6 +172,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def render(drawing: Graph, format: str) -> bytes:
     """Draw a graph as "svg" or "png". ImportError, with what to install, if there is no program."""
+    refuse_many("boxes in a picture", len(drawing.boxes))
     scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
     program = shutil.which("dot") or shutil.which("graphviz-pure", path=scripts)
     if program is None:
@@ -212,6 +214,15 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
     root.insert(0, data)
     picture: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return picture
+
+
+def refuse_many(what: str, count: int) -> None:
+    """Refuse what would take minutes, before it is laid out."""
+    if count > LARGEST:
+        raise ValueError(
+            f"at most {LARGEST:,} {what} can be laid out, and here are {count:,}: take a part of it, such "
+            "as one step or one layer, or print it as text"
+        )
 
 
 def tooltips(drawing: Graph) -> dict[str, str]:
