@@ -45,15 +45,7 @@ from minigrad.functional.arranging import (
     tril,
     triu,
 )
-from minigrad.functional.curves import (
-    clip,
-    gelu,
-    relu,
-    silu,
-    sinh,
-    softplus,
-    square,
-)
+from minigrad.functional.curves import clip, gelu, relu, silu, sinh, softplus, square
 from minigrad.functional.learning import (
     binary_cross_entropy_with_logits,
     dropout,
@@ -61,14 +53,7 @@ from minigrad.functional.learning import (
     mse,
     one_hot,
 )
-from minigrad.functional.reductions import (
-    dot,
-    norm,
-    outer,
-    prod,
-    std,
-    var,
-)
+from minigrad.functional.reductions import dot, norm, outer, prod, std, var
 
 if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
     __all__ = sorted(name for name, value in globals().items() if callable(value))

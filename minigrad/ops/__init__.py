@@ -57,14 +57,7 @@ from minigrad.ops.elementwise import (
     tanh,
 )
 from minigrad.ops.error_function import erf
-from minigrad.ops.fused import (
-    gelu_tanh,
-    layer_norm,
-    linear,
-    masked_softmax,
-    rms_norm,
-    rotate_pairs,
-)
+from minigrad.ops.fused import gelu_tanh, layer_norm, linear, masked_softmax, rms_norm, rotate_pairs
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum
