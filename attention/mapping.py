@@ -21,8 +21,9 @@ BERT and Llama keep them apart.
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
 NumPy has no bfloat16. Let PyTorch read a file of it (`safetensors.torch.load_file`), and pass
-`x.float()` of each array x. If none of the layouts below fits, write one: a list with a `Piece` for
-each array of the file. What is missing or left over is an error with its name.
+`x.float()` of each array x. `llama_from` and `bert_from` build the model by a config.json. If none
+of the layouts below fits, write one: a list with a `Piece` for each array of the file. What is
+missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
@@ -37,10 +38,9 @@ from typing import Any
 
 import numpy as np
 
+from attention.blocks import Array
 from attention.encoders import TextEncoder, bert
 from attention.models import GPT, llama
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -210,39 +210,30 @@ def llama_from(config: Any) -> GPT:
     Its initial weights are the same each time, and are to be replaced. ValueError for a setting
     that no shape shows and that `llama` does not have, such as scaled rotary positions.
     """
-    one = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
-    c, sizes = _settings(config, one)
-    return llama(
-        **sizes,
-        num_kv_heads=c.get("num_key_value_heads") or c["num_attention_heads"],
-        d_ff=c["intermediate_size"],
-        d_k=c.get("head_dim"),
-        tied=c["tie_word_embeddings"],
-        eps=c["rms_norm_eps"],
-        base=c.get("rope_theta") or 10_000.0,
-        pairs="halves",
-    )
+    must = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
+    c, options = _settings(config, must)
+    options |= {"num_kv_heads": c.get("num_key_value_heads") or c["num_attention_heads"]}
+    options |= {"d_ff": c["intermediate_size"], "d_k": c.get("head_dim"), "pairs": "halves"}
+    options |= {"base": c.get("rope_theta") or 10_000.0, "eps": c["rms_norm_eps"]}
+    return llama(**options, tied=c["tie_word_embeddings"])
 
 
 def bert_from(config: Any) -> TextEncoder:
     """Build `bert` by a configuration of Hugging Face, as `llama_from` builds `llama`."""
-    one = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-    c, sizes = _settings(config, one)
-    return bert(**sizes, num_kinds=c["type_vocab_size"], eps=c["layer_norm_eps"])
+    must = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+    c, options = _settings(config, must)
+    return bert(**options, num_kinds=c["type_vocab_size"], eps=c["layer_norm_eps"])
 
 
-def _settings(config: Any, one: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a configuration as one dict, and our options that all models have.
-
-    `one` has the settings of which our model has one only.
-    """
-    c = dict(config if isinstance(config, Mapping) else vars(config))
+def _settings(config: Any, must: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a configuration, and the options for its sizes; refuse other settings than `must`."""
+    c = dict(config if isinstance(config, Mapping) else config.to_dict())
     c |= (c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {})
-    if other := [f"{n}={c[n]!r}" for n, x in one.items() if c.get(n) not in (None, x)]:
+    if other := [f"{n}={c[n]!r}" for n, x in must.items() if c.get(n) not in (None, x)]:
         raise ValueError(f"there is no model of ours with {', '.join(other)}")
-    sizes = {"vocab_size": c["vocab_size"], "max_length": c["max_position_embeddings"]}
-    sizes |= {"d_model": c["hidden_size"], "num_heads": c["num_attention_heads"]}
-    return c, sizes | {"num_blocks": c["num_hidden_layers"], "rng": np.random.default_rng(0)}
+    options = {"vocab_size": c["vocab_size"], "max_length": c["max_position_embeddings"]}
+    options |= {"d_model": c["hidden_size"], "num_heads": c["num_attention_heads"]}
+    return c, options | {"num_blocks": c["num_hidden_layers"], "rng": np.random.default_rng(0)}
 
 
 def _layers(

@@ -64,6 +64,7 @@ DIRECTIONS = 3
 # itself: on the rules of chapter 3 the true error is seldom above three of them.
 DOUBT = 20.0
 BAND = 1e4  # how much the elements of one band may differ in their part of the slope
+LARGE = "{} is large, and f changes over less than the shortest step h: shift or scale the input"
 VERDICTS = ("zero", "agrees", "unresolved")  # from best to worst
 
 
@@ -207,11 +208,7 @@ class Trial:
             # sees the slope that is claimed and rules out the slope that longer steps saw.
             near, coarse_near = (size * x for x in self.slope(u / size))
             if abs(claim - near) <= max(rtol * typical, DOUBT * coarse_near) < abs(slope - near):
-                name, verdict = self.claims.names[self.i], "unresolved"
-                doubt = (
-                    f"{name} is large, and f changes over less than the shortest step h: shift or "
-                    "scale the input"
-                )
+                verdict, doubt = "unresolved", LARGE.format(self.claims.names[self.i])
         if verdict == "WRONG":
             raise Wrong(self, claim, slope)
         return Comparison(

@@ -220,8 +220,8 @@ def refuse_many(what: str, count: int) -> None:
     """Refuse what would take minutes, before it is laid out."""
     if count > LARGEST:
         raise ValueError(
-            f"at most {LARGEST:,} {what} can be laid out, and here are {count:,}: take a part, such "
-            "as one layer, or print it as text"
+            f"at most {LARGEST:,} {what} can be laid out, and here are {count:,}: take a part, "
+            "such as one layer, or print it as text"
         )
 
 
