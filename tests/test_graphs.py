@@ -1,5 +1,6 @@
 """Chapter 5 · Graphs: the model, its text, and the pictures."""
 
+import functools
 import html
 import re
 import shutil
@@ -170,6 +171,25 @@ def test_names_are_shown_as_they_are_typed():
         svg = render(graph(-leaf(2, name=name)), "svg").decode()
         shown = re.search(r"<text[^>]*>(.*?)</text>", svg).group(1)
         assert html.unescape(shown).replace("\u00a0", " ") == name.replace("\x00", "?")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\u2028"])
+def test_a_name_of_blanks_names_nothing_and_can_be_drawn(blank):
+    x = Tensor([1.0, 2.0], requires_grad=True, name=blank)
+    drawing = graph(-x, names={blank: x})
+    assert drawing.vertices[0].title == "leaf" and b"<svg" in render(drawing, "svg")
+
+
+def test_what_is_too_large_to_be_laid_out_is_refused_before_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("asked to draw"))
+    x = leaf(2)
+    with Steps() as steps:
+        y = functools.reduce(lambda y, _: -y, range(5_001), x)
+    drawing = graph(y)
+    for save, ending in ((drawing.save, "svg"), (drawing.save, "html"), (steps.save, "html")):
+        with pytest.raises(ValueError, match=r"^at most 5,000 .* and here are 5,00[12]: take a pa"):
+            save(tmp_path / f"x.{ending}")
+    assert not list(tmp_path.iterdir()) and drawing._repr_svg_() is None and drawing.data()
 
 
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG")])

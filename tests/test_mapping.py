@@ -5,6 +5,7 @@ shape them. Those tests are skipped without torch.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from attention import MultiHeadAttention, mapping, padding_mask
 from attention.blocks import Block, FeedForward
 from attention.encoders import bert
-from attention.mapping import Piece, to_ours, to_theirs
+from attention.mapping import Piece, bert_from, llama_from, llama_layout, to_ours, to_theirs
 from attention.models import gpt2, llama
 
 try:
@@ -30,7 +31,7 @@ needs_torch = pytest.mark.skipif(torch is None, reason="the comparison with PyTo
 
 random = np.random.default_rng(3)
 B, T, S, H, D_MODEL, D_FF, V = 2, 3, 5, 7, 14, 17, 19
-LENGTH, BLOCKS = 11, 2
+LENGTH, BLOCKS, EPS, BASE = 11, 2, 0.1, 500.0
 
 
 def rng():
@@ -49,6 +50,12 @@ def block(cross):
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
 D_K = 6  # of the llamas: with 2 features a head both pairs would be the same
 LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
+CONFIG = {"vocab_size": V, "hidden_size": D_MODEL, "num_attention_heads": H}  # Hugging Face's
+CONFIG |= {"num_hidden_layers": BLOCKS, "max_position_embeddings": LENGTH}
+BERT_CONFIG = CONFIG | {"model_type": "bert", "type_vocab_size": 2, "layer_norm_eps": EPS}
+LLAMA_CONFIG = CONFIG | {"model_type": "llama", "num_key_value_heads": 1, "head_dim": D_K}
+LLAMA_CONFIG |= {"intermediate_size": D_FF, "rms_norm_eps": EPS, "tie_word_embeddings": False}
+LLAMA_CONFIG |= {"rope_parameters": {"rope_theta": BASE, "rope_type": "default"}}
 LAYOUTS = {  # a model of ours, and its pieces
     "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
     "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
@@ -58,10 +65,10 @@ LAYOUTS = {  # a model of ours, and its pieces
         mapping.gpt2_layout(BLOCKS, "transformer."),
     ),
     "bert": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS)),
-    "llama": (lambda: llama(V, **LLAMA), mapping.llama_layout(BLOCKS)),
+    "llama": (lambda: llama(V, **LLAMA), llama_layout(llama(V, **LLAMA))),
     "llama, tied, without a prefix": (
         lambda: llama(V, tied=True, **LLAMA),
-        mapping.llama_layout(BLOCKS, ""),
+        llama_layout(llama(V, **LLAMA), ""),
     ),
 }
 layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYOUTS)
@@ -158,7 +165,7 @@ if torch is not None:
 
         def __init__(self):
             super().__init__()
-            norm = lambda: torch.nn.LayerNorm(D_MODEL, eps=1e-12)
+            norm = lambda: torch.nn.LayerNorm(D_MODEL, eps=EPS)
             linear = torch.nn.Linear
             self.embeddings = named(
                 word_embeddings=torch.nn.Embedding(V, D_MODEL),
@@ -200,6 +207,57 @@ if torch is not None:
                 x = layer.output.LayerNorm(x + layer.output.dense(inner))
             return x
 
+    class Llama(torch.nn.Module):
+        """LlamaForCausalLM's names: model.layers.0.self_attn.q_proj, …; one head of keys."""
+
+        def __init__(self):
+            super().__init__()
+            linear = lambda d_in, d_out: torch.nn.Linear(d_in, d_out, bias=False)
+            norm = lambda: torch.nn.RMSNorm(D_MODEL, eps=EPS)
+            self.model = named(
+                embed_tokens=torch.nn.Embedding(V, D_MODEL),
+                layers=torch.nn.ModuleList(
+                    named(
+                        input_layernorm=norm(),
+                        self_attn=named(
+                            q_proj=linear(D_MODEL, H * D_K),
+                            k_proj=linear(D_MODEL, D_K),
+                            v_proj=linear(D_MODEL, D_K),
+                            o_proj=linear(H * D_K, D_MODEL),
+                        ),
+                        post_attention_layernorm=norm(),
+                        mlp=named(
+                            gate_proj=linear(D_MODEL, D_FF),
+                            up_proj=linear(D_MODEL, D_FF),
+                            down_proj=linear(D_FF, D_MODEL),
+                        ),
+                    )
+                    for _ in range(BLOCKS)
+                ),
+                norm=norm(),
+            )
+            self.lm_head = linear(D_MODEL, V)
+
+        def forward(self, words):
+            T, half = words.shape[1], D_K // 2
+            slower = BASE ** (torch.arange(half).double() / -half)
+            turn = torch.polar(torch.ones(T, half).double(), torch.arange(T)[:, None] * slower)
+            turned = lambda x: torch.view_as_real(
+                torch.complex(x[..., :half], x[..., half:]) * turn
+            ).mT.flatten(-2)
+            x = self.model.embed_tokens(words)
+            for layer in self.model.layers:
+                a, h = layer.self_attn, layer.input_layernorm(x)
+                q = a.q_proj(h).unflatten(-1, (H, D_K)).transpose(1, 2)
+                k, v = (project(h)[:, None] for project in (a.k_proj, a.v_proj))
+                scores = turned(q) @ turned(k).mT / math.sqrt(D_K)
+                later = torch.ones(T, T, dtype=torch.bool).triu(1)
+                heads = scores.masked_fill(later, -torch.inf).softmax(-1) @ v
+                x = x + a.o_proj(heads.transpose(1, 2).flatten(-2))
+                m, h = layer.mlp, layer.post_attention_layernorm(x)
+                x = x + m.down_proj(functional.silu(m.gate_proj(h)) * m.up_proj(h))
+            return self.lm_head(self.model.norm(x))
+
 
 def randomised(other):
     """Return PyTorch's model in float64, every parameter drawn."""
@@ -235,9 +293,15 @@ CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
     ),
     "bert": (
         lambda: BERT(),
-        (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS), BERT_IGNORED),
+        (lambda: bert_from(BERT_CONFIG), mapping.bert_layout(BLOCKS), BERT_IGNORED),
         lambda ours: ours(WORDS, kinds=KINDS, mask=padding_mask([2, 5], S)),
         lambda theirs: theirs(torch.tensor(WORDS), torch.tensor(KINDS), torch.tensor([2, 5])),
+    ),
+    "llama": (
+        lambda: Llama(),
+        (lambda: llama_from(LLAMA_CONFIG), LAYOUTS["llama"][1], []),
+        lambda ours: ours(WORDS),
+        lambda theirs: theirs(torch.tensor(WORDS)),
     ),
 }
 
@@ -283,34 +347,6 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
 
 
-PYTORCHS = {
-    "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
-    "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
-    "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
-    "gpt2 with a prefix": lambda: GPT2(),
-    "bert": lambda: BERT(),
-}
-
-
-@needs_torch
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("name", PYTORCHS)
-def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
-    make, pieces = LAYOUTS[name]
-    other = randomised(PYTORCHS[name]())
-    ignored = {"gpt2 with a prefix": GPT2_IGNORED, "bert": BERT_IGNORED}.get(name, [])
-    theirs = {
-        n: x.numpy() for n, x in other.state_dict().items() if not n.endswith((*ignored, "\0"))
-    }
-    ours = to_ours(other.state_dict(), pieces, ignore=ignored)
-    equal(to_theirs(ours, pieces), theirs)
-    model = make()
-    model.load_state_dict(ours)
-    there = {n: torch.tensor(x) for n, x in to_theirs(model.state_dict(), pieces).items()}
-    missing, unexpected = other.load_state_dict(there, strict=False)
-    assert not unexpected and all(n.endswith(tuple(ignored)) for n in missing)
-
-
 @layouts
 def test_each_of_our_arrays_is_in_one_piece_and_each_of_theirs_is_one_piece(make, pieces):
     ours = [name for piece in pieces for name in piece.ours]
@@ -341,3 +377,41 @@ def test_names_that_are_missing_or_unexpected_are_refused_by_name_on_both_sides(
             f({name: state[name] for name in others}, pieces)
         with pytest.raises(ValueError, match="^this layout has no place for extra, more$"):
             f(state | {"more": np.ones(2), "extra": np.ones(2)}, pieces)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: llama(V, **LLAMA | {"pairs": "neighbours"}), lambda: gpt2(V, LENGTH, **SIZES)],
+)
+def test_a_model_whose_rotary_pairs_are_not_those_of_the_file_is_refused(make):
+    with pytest.raises(ValueError, match='^these files need a model with pairs="halves": build it'):
+        llama_layout(make())
+
+
+def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
+    first = {n: x for n, x in LLAMA_CONFIG.items() if n not in ("num_key_value_heads", "head_dim")}
+    model = llama_from(SimpleNamespace(to_dict=lambda: first | {"rope_parameters": None}))
+    layer = model.blocks[0].attention
+    assert layer.w_k.weight.shape == (D_MODEL, D_MODEL)
+    assert layer.rotate.keywords == {"base": 1e4, "pairs": "halves"} and model.max_length == LENGTH
+
+
+@pytest.mark.parametrize(
+    ("build", "config", "other"),
+    [
+        (llama_from, LLAMA_CONFIG, {"model_type": "gemma"}),
+        (llama_from, LLAMA_CONFIG, {"hidden_act": "gelu"}),
+        (llama_from, LLAMA_CONFIG, {"rope_scaling": {"type": "linear", "factor": 2.0}}),
+        (llama_from, LLAMA_CONFIG, {"rope_parameters": {"rope_type": "llama3"}}),
+        (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
+    ],
+)
+def test_a_setting_that_no_shape_shows_and_no_model_of_ours_has_is_refused(build, config, other):
+    with pytest.raises(ValueError, match="^there is no model of ours with "):
+        build(config | other)
+
+
+@needs_torch
+def test_an_array_of_bfloat16_is_refused_by_its_name():
+    with pytest.raises(TypeError, match=r"^a is in bfloat16, .* pass x.float\(\) of it$"):
+        to_ours({"a": torch.ones(2, dtype=torch.bfloat16)}, [Piece("a", ("b",), False)])

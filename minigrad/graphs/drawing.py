@@ -146,10 +146,10 @@ def graph(
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    given = {x: name for name, x in dict(names).items() if printable(name)}  # (blanks name nothing)
+    given, tensors = {x: name for name, x in dict(names).items() if printable(name)}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:
         seed = check_seed(y, None, "graph(grads=True)")
-        gradients = replay(y, seed, set(walk(y)), retain_graph=True)
+        gradients = replay(y, seed, tensors, retain_graph=True)
     model = steps.model if steps is not None else Model()
     return Graph(tuple(model.behind(y, gradients, given)), limits, depth)

@@ -302,7 +302,7 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
     array([-2.,  1., -4.,  3.])
     """
     return (
-        lambda: _rotated(x, cos, sin, pairs),
+        lambda: _rotated(floats(x), cos, sin, pairs),
         lambda g, y: rotate_pairs(g, cos=cos, sin=-sin, pairs=pairs),
     )
 
