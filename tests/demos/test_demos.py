@@ -148,7 +148,7 @@ def test_an_error_with_a_sentence_of_its_own_is_this_sentence(monkeypatch):
     assert (done.returncode, done.stderr) == (2, "draw: a.svg is not a regular file\n")
 
 
-@pytest.mark.parametrize("name", ["two_moons", "texts", "scaling"])
+@pytest.mark.parametrize("name", ["two_moons", "texts"])
 def test_a_demo_runs_without_a_standard_error(name, tmp_path):
     command = f"'{sys.executable}' -m demos {name} --quick --out '{tmp_path}' 2>&-"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, check=False)
