@@ -204,10 +204,6 @@ def test_saving_dot_needs_no_renderer(tmp_path, monkeypatch):
     assert drawing.save(str(tmp_path / "x.dot")).read_text() == drawing.source
 
 
-def test_a_notebook_gets_a_picture():
-    assert "<svg" in graph(leaf(2) * 2.0)._repr_svg_()
-
-
 def test_the_wheels_program_is_found_beside_python(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert b"<svg" in render(graph(leaf(2) * 2.0), "svg")
