@@ -64,12 +64,7 @@ class FeedForward(Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        d_ff: int,
-        *,
-        activation: Activation = relu,
-        rng: np.random.Generator,
+        self, d_model: int, d_ff: int, *, activation: Activation = relu, rng: np.random.Generator
     ) -> None:
         self.activation = activation
         self.w_1 = Linear(d_model, d_ff, rng=rng)

@@ -99,7 +99,7 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib import rcParams
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError('drawing a figure needs matplotlib: pip install -e ".[demos]"') from None
+        raise ImportError("drawing a figure needs matplotlib: pip install matplotlib") from None
     rcParams["svg.fonttype"] = "none"  # text stays text
     rcParams["svg.hashsalt"] = "minigrad"  # equal figures give equal SVG text
     return Figure(figsize=(width, height), layout="constrained")

@@ -21,8 +21,9 @@ BERT and Llama keep them apart.
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
 NumPy has no bfloat16. Let PyTorch read a file of it (`safetensors.torch.load_file`), and pass
-`x.float()` of each array x. If none of the layouts below fits, write one: a list with a `Piece` for
-each array of the file. What is missing or left over is an error with its name.
+`x.float()` of each array x. `llama_from` and `bert_from` build the model by a config.json. If none
+of the layouts below fits, write one: a list with a `Piece` for each array of the file. What is
+missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
@@ -37,7 +38,9 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from attention.blocks import Array
+from attention.encoders import TextEncoder, bert
+from attention.models import GPT, llama
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,7 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
 
 
 BERT = {
-    "attention.w_q": "attention.self.query",
-    "attention.w_k": "attention.self.key",
-    "attention.w_v": "attention.self.value",
+    **{f"attention.w_{w[0]}": f"attention.self.{w}" for w in ("query", "key", "value")},
     "attention.w_o": "attention.output.dense",
     "norm_attention": "attention.output.LayerNorm",
     "feed_forward.w_1": "intermediate.dense",
@@ -178,10 +179,7 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
 
 
 LLAMA = {
-    "attention.w_q": "self_attn.q_proj",
-    "attention.w_k": "self_attn.k_proj",
-    "attention.w_v": "self_attn.v_proj",
-    "attention.w_o": "self_attn.o_proj",
+    **{f"attention.w_{w}": f"self_attn.{w}_proj" for w in "qkvo"},
     "feed_forward.w_1": "mlp.gate_proj",
     "feed_forward.w_3": "mlp.up_proj",
     "feed_forward.w_2": "mlp.down_proj",
@@ -190,17 +188,52 @@ LLAMA = {
 }
 
 
-def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
-    """Return the layout of Llama's checkpoints at Hugging Face, for `llama`'s `GPT`.
+def llama_layout(model: GPT, theirs: str = "model.") -> list[Piece]:
+    """Return the layout of Llama's checkpoints at Hugging Face, for the `GPT` of `llama_from`.
 
-    Build the model with pairs="halves". A tied model has no "lm_head.weight": ignore that name if
-    their file repeats the embedding under it. Older files also hold "rotary_emb.inv_freq".
+    A tied model has no "lm_head.weight": ignore that name if their file repeats the embedding under
+    it. Older files also hold "rotary_emb.inv_freq". ValueError for a model of other pairs.
     """
+    turns = [getattr(block.attention.rotate, "keywords", {}) for block in model.blocks]
+    if any(each.get("pairs") != "halves" for each in turns):
+        raise ValueError('these files need a model with pairs="halves": build it by llama_from')
     pieces = _layers({"tokens": "embed_tokens", "norm": "norm"}, "", theirs)
     pieces += _layers({"head": "lm_head"}, optional=True)
-    for i in range(num_blocks):
+    for i in range(len(model.blocks)):
         pieces += _layers(LLAMA, f"blocks.{i}.", f"{theirs}layers.{i}.")
     return pieces
+
+
+def llama_from(config: Any) -> GPT:
+    """Build `llama` by a configuration of Hugging Face: the dict of its config.json, or an object.
+
+    Its initial weights are the same each time, and are to be replaced. ValueError for a setting
+    that no shape shows and that `llama` does not have, such as scaled rotary positions.
+    """
+    must = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
+    c, options = _settings(config, must)
+    options |= {"num_kv_heads": c.get("num_key_value_heads") or c["num_attention_heads"]}
+    options |= {"d_ff": c["intermediate_size"], "d_k": c.get("head_dim"), "pairs": "halves"}
+    options |= {"base": c.get("rope_theta") or 10_000.0, "eps": c["rms_norm_eps"]}
+    return llama(**options, tied=c["tie_word_embeddings"])
+
+
+def bert_from(config: Any) -> TextEncoder:
+    """Build `bert` by a configuration of Hugging Face, as `llama_from` builds `llama`."""
+    must = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+    c, options = _settings(config, must)
+    return bert(**options, num_kinds=c["type_vocab_size"], eps=c["layer_norm_eps"])
+
+
+def _settings(config: Any, must: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a configuration, and the options for its sizes; refuse other settings than `must`."""
+    c = dict(config if isinstance(config, Mapping) else config.to_dict())
+    c |= (c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {})
+    if other := [f"{n}={c[n]!r}" for n, x in must.items() if c.get(n) not in (None, x)]:
+        raise ValueError(f"there is no model of ours with {', '.join(other)}")
+    options = {"vocab_size": c["vocab_size"], "max_length": c["max_position_embeddings"]}
+    options |= {"d_model": c["hidden_size"], "num_heads": c["num_attention_heads"]}
+    return c, options | {"num_blocks": c["num_hidden_layers"], "rng": np.random.default_rng(0)}
 
 
 def _layers(
@@ -227,7 +260,10 @@ def _taken(left: dict[str, Any], name: str) -> Array:
     """Remove an array from those still to be mapped, and return it."""
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
-    return np.asarray(left.pop(name))
+    x = left.pop(name)
+    if "bfloat16" in str(getattr(x, "dtype", "")):
+        raise TypeError(f"{name} is in bfloat16, which NumPy does not have: pass x.float() of it")
+    return np.asarray(x)
 
 
 def _refuse_left(left: Mapping[str, Any]) -> None:

@@ -145,12 +145,7 @@ def heads(
 
 
 def saturation(
-    d_k: int,
-    a: Exponent,
-    *,
-    keys: int = 64,
-    rng: np.random.Generator,
-    **drawn: Any,
+    d_k: int, a: Exponent, *, keys: int = 64, rng: np.random.Generator, **drawn: Any
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 

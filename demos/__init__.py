@@ -16,6 +16,8 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     here = os.path.realpath(sys.path[0] or ".")
     if here != os.path.dirname(os.path.dirname(os.path.realpath(__file__))):
         del sys.path[0]
+if sys.stderr is None:  # (`2>&-`; a progress bar writes there)
+    sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 import argparse
 import tempfile

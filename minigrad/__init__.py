@@ -12,7 +12,8 @@ The chapters, and the folders of more chapters. A folder's `__init__.py` lists i
     8     optim        what to do with a gradient
 
 A tool, `runs`, has files, saving a run, and the memory of a process. Chapters 11 to 16 are in the
-package `attention`. The names below stand in the order a reader meets them.
+package `attention`. Demos, exercises and tests are in the project's folder alone, not in a wheel.
+The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)

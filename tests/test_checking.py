@@ -183,6 +183,37 @@ def test_at_a_kink_or_a_jump_nothing_passes_as_zero():
         assert not report and report.unresolved
 
 
+FAR = 1e6 + np.array([0.3, -0.2, 0.7])
+SHORT = {  # f changes over less than the shortest step, which is relative
+    "sin": (np.sin, [1000000.25]),
+    "relu": (lambda x: mg.relu(x - 1e6), FAR),
+    "cross_entropy": (lambda x: mg.cross_entropy(x, [0]), 1e6 + np.array([[0.3, 0.1, -0.5]])),
+    "softmax": (mg.softmax, FAR + 1e8 - 1e6),
+    "median": (lambda x: np.sort(x)[1], FAR),
+    "in a band": (lambda x: (x * [1.0, 1e-9]).sum() + 1e-6 * np.sin(x[1]), [1e6, 1e6 + 0.25]),
+}
+
+
+@pytest.mark.parametrize(("f", "x"), SHORT.values(), ids=SHORT)
+def test_a_right_rule_at_a_large_input_is_not_accused_and_the_doubt_is_said(f, x):
+    report = gradcheck(f, x)
+    (doubt,) = {c.doubt for c in report.unresolved} - {""}
+    assert not report and doubt.startswith("(input 0) is large, and f changes over less than")
+    assert f"unresolved: {doubt}" in str(report)
+
+
+@pytest.mark.parametrize("size", 10.0 ** np.arange(3, 10))
+def test_a_wrong_rule_at_a_large_input_is_caught_without_a_kink_or_not_passed(size):
+    x = size + np.random.default_rng(0).standard_normal(5)
+    with pytest.raises(GradientError, match="The rule suspect is wrong"):
+        gradcheck(rule_with(lambda g, y, x: 2.001 * g * x, lambda x: x * x), x)
+    for vjp in (lambda g, y, x: -g * np.cos(x), lambda g, y, x: 0 * g):
+        try:
+            assert not gradcheck(rule_with(vjp, np.sin), x)
+        except GradientError as error:
+            assert "smooth" not in str(error)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_random_g_is_not_what_the_caller_drew(seed):
     """With g = a the wrong gᵀ A and the right Aᵀ g are the same."""

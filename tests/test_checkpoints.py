@@ -188,7 +188,7 @@ def test_what_the_file_does_not_hold_cannot_be_asked_of_it(tmp_path):
 def test_without_safetensors_one_sentence_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match=r'pip install -e "\.\[save\]"$'):
+    with pytest.raises(ImportError, match="pip install safetensors$"):
         checkpoints.save_checkpoint(tmp_path / "c", model=run()["model"])
 
 

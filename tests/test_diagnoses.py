@@ -156,6 +156,7 @@ def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1(order):
 def test_where_the_check_cannot_judge_it_says_why(kind, f, x):
     error = error_of(f, x)
     assert kinds(error) == [kind] and "is wrong:" not in said(error)
+    assert error.rule is None and "The rule" not in said(error)
 
 
 def test_a_kink_does_not_excuse_a_wrong_rule():

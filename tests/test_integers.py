@@ -38,6 +38,7 @@ def answer(f, *inputs):
             warnings.simplefilter("ignore")
             y = f(*inputs)
     except (TypeError, ValueError, ZeroDivisionError, np.linalg.LinAlgError) as error:
+        assert "Cannot cast ufunc" not in str(error), "a result of NumPy's own dtype is not refused"
         return error
     return np.asarray(y.data if isinstance(y, Tensor) else y)
 

@@ -5,6 +5,7 @@ shape them. Those tests are skipped without torch.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from attention import MultiHeadAttention, mapping, padding_mask
 from attention.blocks import Block, FeedForward
 from attention.encoders import bert
-from attention.mapping import Piece, to_ours, to_theirs
+from attention.mapping import Piece, bert_from, llama_from, llama_layout, to_ours, to_theirs
 from attention.models import gpt2, llama
 
 try:
@@ -30,7 +31,7 @@ needs_torch = pytest.mark.skipif(torch is None, reason="the comparison with PyTo
 
 random = np.random.default_rng(3)
 B, T, S, H, D_MODEL, D_FF, V = 2, 3, 5, 7, 14, 17, 19
-LENGTH, BLOCKS = 11, 2
+LENGTH, BLOCKS, EPS, BASE = 11, 2, 0.1, 500.0
 
 
 def rng():
@@ -49,6 +50,12 @@ def block(cross):
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
 D_K = 6  # of the llamas: with 2 features a head both pairs would be the same
 LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
+CONFIG = {"vocab_size": V, "hidden_size": D_MODEL, "num_attention_heads": H}  # Hugging Face's
+CONFIG |= {"num_hidden_layers": BLOCKS, "max_position_embeddings": LENGTH}
+BERT_CONFIG = CONFIG | {"model_type": "bert", "type_vocab_size": 2, "layer_norm_eps": EPS}
+LLAMA_CONFIG = CONFIG | {"model_type": "llama", "num_key_value_heads": 1, "head_dim": D_K}
+LLAMA_CONFIG |= {"intermediate_size": D_FF, "rms_norm_eps": EPS, "tie_word_embeddings": False}
+LLAMA_CONFIG |= {"rope_parameters": {"rope_theta": BASE, "rope_type": "default"}}
 LAYOUTS = {  # a model of ours, and its pieces
     "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
     "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
@@ -58,10 +65,10 @@ LAYOUTS = {  # a model of ours, and its pieces
         mapping.gpt2_layout(BLOCKS, "transformer."),
     ),
     "bert": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS)),
-    "llama": (lambda: llama(V, **LLAMA), mapping.llama_layout(BLOCKS)),
+    "llama": (lambda: llama(V, **LLAMA), llama_layout(llama(V, **LLAMA))),
     "llama, tied, without a prefix": (
         lambda: llama(V, tied=True, **LLAMA),
-        mapping.llama_layout(BLOCKS, ""),
+        llama_layout(llama(V, **LLAMA), ""),
     ),
 }
 layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYOUTS)
@@ -113,7 +120,7 @@ if torch is not None:
     class GPT2(torch.nn.Module):
         """GPT2LMHeadModel's names: transformer.wte, transformer.h.0.attn.c_attn, …, lm_head."""
 
-        def __init__(self, with_masks=False):
+        def __init__(self):
             super().__init__()
             self.transformer = named(
                 wte=torch.nn.Embedding(V, D_MODEL),
@@ -135,11 +142,10 @@ if torch is not None:
             )
             self.lm_head = torch.nn.Linear(D_MODEL, V, bias=False)
             self.lm_head.weight = self.transformer.wte.weight
-            if with_masks:  # older checkpoints carry them
-                for layer in self.transformer.h:
-                    mask = torch.ones(LENGTH, LENGTH).tril()[None, None]
-                    layer.attn.register_buffer("bias", mask)
-                    layer.attn.register_buffer("masked_bias", torch.tensor(-1e4))
+            for layer in self.transformer.h:  # older checkpoints carry masks
+                mask = torch.ones(LENGTH, LENGTH).tril()[None, None]
+                layer.attn.register_buffer("bias", mask)
+                layer.attn.register_buffer("masked_bias", torch.tensor(-1e4))
 
         def forward(self, words):
             t = self.transformer
@@ -158,7 +164,7 @@ if torch is not None:
 
         def __init__(self):
             super().__init__()
-            norm = lambda: torch.nn.LayerNorm(D_MODEL, eps=1e-12)
+            norm = lambda: torch.nn.LayerNorm(D_MODEL, eps=EPS)
             linear = torch.nn.Linear
             self.embeddings = named(
                 word_embeddings=torch.nn.Embedding(V, D_MODEL),
@@ -214,7 +220,7 @@ def agree(ours, theirs):
     np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-10, atol=1e-10)
 
 
-GPT2_PIECES, GPT2_IGNORED = mapping.gpt2_layout(BLOCKS, "transformer."), ["lm_head.weight"]
+GPT2_PIECES = mapping.gpt2_layout(BLOCKS, "transformer.")
 BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
 
 
@@ -224,18 +230,18 @@ BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
 WORDS, KINDS = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S))
 CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
     "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
-        lambda: GPT2(with_masks=True),
+        lambda: GPT2(),
         (
             lambda: gpt2(V, LENGTH, **SIZES),
             GPT2_PIECES,
-            ["attn.bias", "attn.masked_bias", *GPT2_IGNORED],
+            ["attn.bias", "attn.masked_bias", "lm_head.weight"],
         ),
         lambda ours: ours(WORDS),
         lambda theirs: theirs(torch.tensor(WORDS)),
     ),
     "bert": (
         lambda: BERT(),
-        (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS), BERT_IGNORED),
+        (lambda: bert_from(BERT_CONFIG), mapping.bert_layout(BLOCKS), BERT_IGNORED),
         lambda ours: ours(WORDS, kinds=KINDS, mask=padding_mask([2, 5], S)),
         lambda theirs: theirs(torch.tensor(WORDS), torch.tensor(KINDS), torch.tensor([2, 5])),
     ),
@@ -264,6 +270,38 @@ def test_a_model_of_that_layout_has_our_output_and_our_gradients_under_its_names
         agree(found[name], gradient)
 
 
+def llama_of(theirs, words):
+    """Return the logits of LlamaForCausalLM (with one head of keys), from its arrays by name."""
+    norm = lambda x, gain: x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS) * gain
+    turn = np.exp(1j * np.arange(S)[:, None] * BASE ** (-np.arange(D_K // 2) / (D_K // 2)))
+
+    def turned(x):
+        z = (x[..., : D_K // 2] + 1j * x[..., D_K // 2 :]) * turn
+        return np.concatenate([z.real, z.imag], -1)
+
+    x = theirs["model.embed_tokens.weight"][words]
+    for i in range(BLOCKS):
+        w = lambda name, i=i: theirs[f"model.layers.{i}.{name}.weight"].T
+        h = norm(x, w("input_layernorm"))
+        q, k, v = (h @ w(f"self_attn.{name}_proj") for name in "qkv")
+        q = q.reshape(B, S, H, D_K).swapaxes(1, 2)
+        scores = turned(q) @ turned(k)[:, None].mT / math.sqrt(D_K)
+        e = np.tril(np.exp(scores))
+        heads = (e / e.sum(-1, keepdims=True)) @ v[:, None]
+        x = x + heads.swapaxes(1, 2).reshape(B, S, H * D_K) @ w("self_attn.o_proj")
+        h = norm(x, w("post_attention_layernorm"))
+        gate = h @ w("mlp.gate_proj")
+        x = x + (gate / (1 + np.exp(-gate)) * (h @ w("mlp.up_proj"))) @ w("mlp.down_proj")
+    return norm(x, theirs["model.norm.weight"]) @ theirs["lm_head.weight"].T
+
+
+def test_a_llama_built_from_a_configuration_has_the_logits_of_that_file():
+    model = llama_from(LLAMA_CONFIG)
+    theirs = {n: 0.4 * x for n, x in to_theirs(drawn(model), llama_layout(model)).items()}
+    model.load_state_dict(to_ours(theirs, llama_layout(model)))
+    np.testing.assert_allclose(model(WORDS).data, llama_of(theirs, WORDS), rtol=1e-10, atol=1e-10)
+
+
 # ---------------------------------------------------------------- law
 
 
@@ -283,50 +321,6 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
 
 
-PYTORCHS = {
-    "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
-    "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
-    "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
-    "gpt2 with a prefix": lambda: GPT2(),
-    "bert": lambda: BERT(),
-}
-
-
-@needs_torch
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("name", PYTORCHS)
-def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
-    make, pieces = LAYOUTS[name]
-    other = randomised(PYTORCHS[name]())
-    ignored = {"gpt2 with a prefix": GPT2_IGNORED, "bert": BERT_IGNORED}.get(name, [])
-    theirs = {
-        n: x.numpy() for n, x in other.state_dict().items() if not n.endswith((*ignored, "\0"))
-    }
-    ours = to_ours(other.state_dict(), pieces, ignore=ignored)
-    equal(to_theirs(ours, pieces), theirs)
-    model = make()
-    model.load_state_dict(ours)
-    there = {n: torch.tensor(x) for n, x in to_theirs(model.state_dict(), pieces).items()}
-    missing, unexpected = other.load_state_dict(there, strict=False)
-    assert not unexpected and all(n.endswith(tuple(ignored)) for n in missing)
-
-
-@layouts
-def test_each_of_our_arrays_is_in_one_piece_and_each_of_theirs_is_one_piece(make, pieces):
-    ours = [name for piece in pieces for name in piece.ours]
-    theirs = [piece.theirs for piece in pieces]
-    assert len(ours) == len(set(ours)) and len(theirs) == len(set(theirs))
-    state = make().state_dict()
-    assert set(state) <= set(ours)
-    assert {n for p in pieces if not p.optional for n in p.ours} <= set(state)
-
-
-def test_what_is_ignored_is_ignored_by_its_whole_name():
-    piece = [Piece("a.b_bias", ("c",), False)]
-    state = {"a.b_bias": np.ones(2), "a.bias": np.ones(3), "bias": np.ones(5)}
-    assert list(to_ours(state, piece, ignore=["bias"])) == ["c"]
-
-
 # ---------------------------------------------------------------- refusal
 
 
@@ -341,3 +335,41 @@ def test_names_that_are_missing_or_unexpected_are_refused_by_name_on_both_sides(
             f({name: state[name] for name in others}, pieces)
         with pytest.raises(ValueError, match="^this layout has no place for extra, more$"):
             f(state | {"more": np.ones(2), "extra": np.ones(2)}, pieces)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: llama(V, **LLAMA | {"pairs": "neighbours"}), lambda: gpt2(V, LENGTH, **SIZES)],
+)
+def test_a_model_whose_rotary_pairs_are_not_those_of_the_file_is_refused(make):
+    with pytest.raises(ValueError, match='^these files need a model with pairs="halves": build it'):
+        llama_layout(make())
+
+
+def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
+    first = {n: x for n, x in LLAMA_CONFIG.items() if n not in ("num_key_value_heads", "head_dim")}
+    model = llama_from(SimpleNamespace(to_dict=lambda: first | {"rope_parameters": None}))
+    layer = model.blocks[0].attention
+    assert layer.w_k.weight.shape == (D_MODEL, D_MODEL)
+    assert layer.rotate.keywords == {"base": 1e4, "pairs": "halves"} and model.max_length == LENGTH
+
+
+@pytest.mark.parametrize(
+    ("build", "config", "other"),
+    [
+        (llama_from, LLAMA_CONFIG, {"model_type": "gemma"}),
+        (llama_from, LLAMA_CONFIG, {"hidden_act": "gelu"}),
+        (llama_from, LLAMA_CONFIG, {"rope_scaling": {"type": "linear", "factor": 2.0}}),
+        (llama_from, LLAMA_CONFIG, {"rope_parameters": {"rope_type": "llama3"}}),
+        (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
+    ],
+)
+def test_a_setting_that_no_shape_shows_and_no_model_of_ours_has_is_refused(build, config, other):
+    with pytest.raises(ValueError, match="^there is no model of ours with "):
+        build(config | other)
+
+
+@needs_torch
+def test_an_array_of_bfloat16_is_refused_by_its_name():
+    with pytest.raises(TypeError, match=r"^a is in bfloat16, .* pass x.float\(\) of it$"):
+        to_ours({"a": torch.ones(2, dtype=torch.bfloat16)}, [Piece("a", ("b",), False)])

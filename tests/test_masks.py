@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from attention import (
-    attention_weights,
-    causal_mask,
-    mean_over_positions,
-    padding_mask,
-    window_mask,
-)
+from attention import attention_weights, causal_mask, mean_over_positions, padding_mask, window_mask
 from minigrad import Tensor, gradients
 
 random = np.random.default_rng(3)

@@ -876,6 +876,7 @@ NO_MISTAKE_INSIDE = {
     "layer_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
     "rms_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
     "_rms_norm: floats(x) → x": "the same for floats; test_integers.py has the others",
+    "gelu_tanh: floats(x) → x": "the same for floats; test_integers.py has the others",
     "_rms_norm: float(eps) → eps": "the same for Python's; test_functional.py has NumPy's",
     "_masked_softmax: np.where(mask, g, 0) → np.where(mask, g, 1)": UNUSED,
     "_masked_softmax: found if np.isfinite(average).all() else np.where(mask, found, 0) → "

@@ -7,7 +7,7 @@ wheels these tests skip. (In CI a skip is a failure.) Only arrays are read, neve
 import numpy as np
 import pytest
 
-from attention import generate
+from attention import generate, mapping
 from attention.encoders import bert
 from attention.mapping import Piece, llama_layout
 from attention.models import gpt2, llama
@@ -41,17 +41,12 @@ def test_an_option_from_numpy_changes_neither_the_dtype_nor_the_numbers(name):
 # ---------------------------------------------------------------- mathformer: Llamas that calculate
 
 
-def loaded(load, *arguments, pieces=llama_layout, **changed):
-    """Load as the demo does, but with other options of `llama`, or by another layout."""
+def calculator(folder, pieces=llama_layout, **changed):
+    """Load one of the four as the demo does, but with other options, or by another layout."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_loading, "llama", lambda *sizes, **given: llama(*sizes, **given | changed))
+        patch.setattr(mapping, "llama", lambda **given: llama(**given | changed))
         patch.setattr(_loading, "llama_layout", pieces)
-        return load(*arguments)
-
-
-def calculator(folder, **changed):
-    """Return one of the four in float64, and its ids of characters."""
-    return loaded(_loading.calculator, folder, **changed)
+        return _loading.calculator(folder)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -61,15 +56,6 @@ def test_each_logit_and_each_answer_of_a_llama_that_calculates_is_its_authors(na
     found = compare_calculator(name)
     assert found.problems == found.same == found.right == len(PROBLEMS[name])
     assert found.logits < 1e-11 < found.largest
-
-
-def test_the_pairs_of_another_llama_raise_no_error_and_ruin_all_but_addition(mathformer):
-    """Addition does not depend on the order of its digits."""
-    counts = {}
-    for name in PROBLEMS:
-        model, ids = calculator(mathformer / f"{name}former", pairs="neighbours")
-        counts[name] = right(name, model, ids)
-    assert counts == {"add": 100, "sub": 3, "mul": 37, "div": 0}
 
 
 def untransposed(piece):
@@ -92,7 +78,7 @@ def exchanged(piece):
 def test_a_layout_with_a_mistake_loads_without_an_error_and_the_answers_are_wrong(
     mistake, expected, mathformer
 ):
-    pieces = lambda blocks: [mistake(piece) for piece in llama_layout(blocks)]
+    pieces = lambda model: [mistake(piece) for piece in llama_layout(model)]
     counts = {
         name: right(name, *calculator(mathformer / f"{name}former", pieces=pieces))
         for name in expected
@@ -114,13 +100,13 @@ def test_an_eps_ten_times_too_large_shows_in_the_logits_and_in_no_answer(mathfor
 # ---------------------------------------------------------------- glassllm: GPTs that write
 
 
-def writer(folder, **changed):
+def writer(folder):
     """Return the English model in float64: ours, theirs, and 2 rows of 65 ids."""
     from glassllm import GlassLM
 
     theirs = GlassLM.load(folder / "weights" / "en.npz", dtype=np.float64)
     words = np.random.default_rng(1).integers(0, theirs.cfg.vocab_size, (2, 65))
-    return loaded(_loading.writer, **changed), theirs, words
+    return _loading.writer(), theirs, words
 
 
 @pytest.mark.parametrize("language", ["English", "Portuguese"])

@@ -4,13 +4,10 @@ That every rule is right on ordinary inputs is shown by the table of coverage, a
 it goes unnoticed by `test_mutation.py`.
 """
 
-import hypothesis.extra.numpy as hnp
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
-from minigrad import Tensor, broadcast_to, gradients, matmul, ops
+from minigrad import Tensor, gradients, matmul, ops
 
 random = np.random.default_rng(3)
 B, T, S, K = 2, 3, 5, 7
@@ -86,39 +83,3 @@ def test_the_shares_of_an_average_sum_to_what_arrived(name, axis):
     g = random.standard_normal(y.shape)
     (dx,) = gradients(y, [x], g)
     np.testing.assert_allclose(dx.sum(axis=axis), g, rtol=1e-13)
-
-
-def test_each_gradient_dotted_with_its_input_is_the_output_dotted_with_g():
-    """AB is linear in each: ⟨A, ∂L/∂A⟩ = ⟨B, ∂L/∂B⟩ = ⟨AB, G⟩ (Euler)."""
-    a = Tensor(random.standard_normal((T, K)), requires_grad=True)
-    b = Tensor(random.standard_normal((B, K, S)), requires_grad=True)
-    g = random.standard_normal((B, T, S))
-    y = a @ b
-    da, db = gradients(y, [a, b], g)
-    np.testing.assert_allclose([(a.data * da).sum(), (b.data * db).sum()], (y.data * g).sum())
-
-
-@st.composite
-def broadcasts(draw):
-    """Draw a shape, a shape it broadcasts to, and values of both."""
-    wide = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
-    narrow = wide[draw(st.integers(0, len(wide))) :]
-    narrow = tuple(n if draw(st.booleans()) else 1 for n in narrow)
-    values = np.random.default_rng(draw(st.integers(0, 99)))
-    return values.standard_normal(narrow), values.standard_normal(wide)
-
-
-@given(broadcasts())
-def test_sum_and_broadcast_to_are_adjoint(drawn):
-    """⟨broadcast x, z⟩ = ⟨x, sum z⟩: so each is the other's VJP."""
-    narrow, wide = drawn
-    extra = wide.ndim - narrow.ndim
-    stretched = [i for i, n in enumerate(narrow.shape, extra) if n == 1]
-    axes = (*range(extra), *stretched)
-
-    x, z = Tensor(narrow, requires_grad=True), Tensor(wide, requires_grad=True)
-    spread = broadcast_to(x, wide.shape)
-    total = ops.sum(z, axis=axes, keepdims=True).reshape(narrow.shape)
-    np.testing.assert_allclose((spread * z).sum().data, (x * total).sum().data, atol=1e-12)
-    np.testing.assert_allclose(gradients(spread, [x], wide)[0], total.data, atol=1e-12)
-    np.testing.assert_array_equal(gradients(total, [z], narrow)[0], spread.data)

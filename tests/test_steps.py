@@ -1,8 +1,10 @@
 """Chapter 5 · Steps: what is noted of both passes, and the names of layers and variables."""
 
+import gc
 import inspect
 import json
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -252,6 +254,22 @@ def test_a_call_that_fails_has_ended():
         y = np.sin(leaf(2, 5))
         net(y)
     assert WATCHERS.get() == () and CALLS.running == [] and titles(steps) == ["y"]
+
+
+def test_steps_are_freed_with_their_last_name_even_if_their_block_never_ended():
+    gc.disable()
+    try:
+        for ends in (True, False):
+            steps = Steps().__enter__()
+            np.sin(leaf(3))
+            if ends:
+                steps.__exit__()
+            freed = weakref.ref(steps)
+            del steps
+            assert freed() is None and np.sin(leaf(3)).node
+    finally:
+        gc.enable()
+        WATCHERS.set(())
 
 
 def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():

@@ -271,12 +271,7 @@ class FirstStep:
 
 
 def first_step(
-    d_k: int,
-    a: Exponent,
-    *,
-    optimizer: str = "sgd",
-    init: str = "unit",
-    rng: np.random.Generator,
+    d_k: int, a: Exponent, *, optimizer: str = "sgd", init: str = "unit", rng: np.random.Generator
 ) -> FirstStep:
     """Measure how far the first step moves the scores of new questions, for each unit of the rate.
 

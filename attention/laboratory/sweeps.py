@@ -44,6 +44,7 @@ import importlib
 import inspect
 import itertools
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -93,7 +94,8 @@ def sweep(
         found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(
             joblib.delayed(_measured)(measure, cell, seed, paired, made_by) for cell in missing
         )
-        for cell, result in tqdm(found, label, len(missing), disable=label is None, unit="cell"):
+        silent = label is None or sys.stderr is None
+        for cell, result in tqdm(found, label, len(missing), disable=silent, unit="cell"):
             kept(measure, cell, seed, paired, result)
         return [(cell, kept(measure, cell, seed, paired)) for cell in cells]
 
@@ -160,5 +162,4 @@ def _needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        extra = "cluster" if module == "distributed" else "demos"
-        raise ImportError(f'a sweep needs {module}: pip install -e ".[{extra}]"') from None
+        raise ImportError(f"a sweep needs {module}: pip install {module}") from None

@@ -16,7 +16,7 @@ import numpy as np
 import safetensors.numpy
 
 from attention import GPT
-from attention.mapping import Piece, llama_layout, to_ours
+from attention.mapping import Piece, llama_from, llama_layout, to_ours
 from attention.models import llama
 
 WHEELS = {"mathformer": "2.0.0", "glassllm": "0.1.0"}
@@ -41,22 +41,9 @@ def folder_of(wheel: str) -> Path:
 def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
     """Load one of mathformer's Llamas in float64, and the id of each character."""
     config, ids = (json.loads((folder / f"{n}.json").read_text()) for n in ("config", "vocab"))
-    model = llama(
-        config["vocab_size"],
-        d_model=config["hidden_size"],
-        num_heads=config["num_attention_heads"],
-        num_kv_heads=config["num_key_value_heads"],
-        num_blocks=config["num_hidden_layers"],
-        d_ff=config["intermediate_size"],
-        d_k=config["head_dim"],
-        eps=config["rms_norm_eps"],
-        base=config["rope_parameters"]["rope_theta"],
-        pairs="halves",
-        max_length=config["max_position_embeddings"],
-        rng=np.random.default_rng(0),
-    )
+    model = llama_from(config)
     theirs = safetensors.numpy.load_file(folder / "model.safetensors")
-    model.load_state_dict(to_ours(theirs, llama_layout(len(model.blocks))))
+    model.load_state_dict(to_ours(theirs, llama_layout(model)))
     return model, ids
 
 

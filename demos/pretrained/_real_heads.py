@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from attention.encoders import TextEncoder, bert
-from attention.mapping import bert_layout, to_ours
+from attention.encoders import TextEncoder
+from attention.mapping import bert_from, bert_layout, to_ours
 from demos._kept import keep, made
 from demos.pretrained._heads import AWAY, Seen, own_texts, see, seen_in
 from demos.pretrained._kept_heads import KEPT, RealHead, log_ratios, middle, typical
@@ -85,17 +85,7 @@ def of_sentences(folder: Path) -> list[RealHead]:
 def sentences(folder: Path) -> TextEncoder:
     """Return MiniLM with its weights, in float32."""
     config = json.loads((folder / "config.json").read_text())
-    model = bert(
-        config["vocab_size"],
-        config["max_position_embeddings"],
-        d_model=config["hidden_size"],
-        num_heads=config["num_attention_heads"],
-        num_blocks=config["num_hidden_layers"],
-        num_kinds=config["type_vocab_size"],
-        eps=config["layer_norm_eps"],
-        rng=np.random.default_rng(0),
-        dtype=np.float32,
-    )
+    model = bert_from(config).astype(np.float32)
     theirs = safetensors.numpy.load_file(folder / "model.safetensors")
     ignored = ["embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"]
     layout = bert_layout(config["num_hidden_layers"])

@@ -72,7 +72,8 @@ def no_grad(function: Any = None) -> Any:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
     Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
-    holds for the thread or asynchronous task that entered the block, until the block ends.
+    holds for the thread or asynchronous task that entered the block, until the block ends. (Ctrl-C
+    in the very instant of its end can leave recording off: start again.)
 
     >>> from minigrad import Tensor
     >>> w = Tensor(2.0, requires_grad=True)

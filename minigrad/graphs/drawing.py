@@ -14,9 +14,9 @@ from minigrad.engine.autograd import check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
-from minigrad.graphs.model import Model, Vertex, plain, walk
+from minigrad.graphs.model import Model, Vertex, plain, printable, walk
 from minigrad.graphs.page import page
-from minigrad.graphs.render import dot_text, render
+from minigrad.graphs.render import dot_text, refuse_many, render
 from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
@@ -75,8 +75,9 @@ class Graph:
     def save(self, path: str | Path) -> Path:
         """Draw to path, in the format of its ending: .svg, .png, .html, .dot or .json.
 
-        The file is written whole or not at all. ValueError for another ending; ImportError, with
-        the install command, where no program can draw.
+        The file is written whole or not at all. ValueError for another ending, and for more than
+        5,000 boxes in a picture or operations on a page; ImportError, with the install command,
+        where no program can draw.
         """
         path = Path(path)
         writers: dict[str, Callable[[], str | bytes]] = {
@@ -92,6 +93,7 @@ class Graph:
         return write_whole(path, writers[path.suffix.lower()]())
 
     def _page(self) -> str:
+        refuse_many("operations on a page", sum(bool(v.operation) for v in self.vertices))
         last = self.vertices[-1]
         title = f"The graph of {last.title}" if last.named else "A graph"
         passes = [("", self.vertices, ())]
@@ -144,7 +146,7 @@ def graph(
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
+    given, tensors = {x: name for name, x in dict(names).items() if printable(name)}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:
         seed = check_seed(y, None, "graph(grads=True)")

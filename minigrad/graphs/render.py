@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LEAF = "#dcebdc"
 PLAIN = "#e4ecf5"  # operations and layers
 SMALL = 'POINT-SIZE="9.5"'
+LARGEST = 5_000  # boxes, or operations on a page
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
 
@@ -160,7 +161,7 @@ def _graphviz() -> Any:
     try:
         import graphviz
     except ImportError:
-        raise ImportError('drawing a graph needs graphviz: pip install -e ".[draw]"') from None
+        raise ImportError("drawing a graph needs graphviz: pip install graphviz") from None
     return graphviz
 
 
@@ -171,12 +172,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def render(drawing: Graph, format: str) -> bytes:
     """Draw a graph as "svg" or "png". ImportError, with what to install, if there is no program."""
+    refuse_many("boxes in a picture", len(drawing.boxes))
     scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
     program = shutil.which("dot") or shutil.which("graphviz-pure", path=scripts)
     if program is None:
         raise ImportError(
             "drawing needs a Graphviz program, and neither the system's dot nor graphviz-pure is "
-            'here: pip install -e ".[draw]"'
+            "here: pip install graphviz-pure"
         )
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
     command = [program, f"-T{format}", *(["-Gdpi=110"] if format == "png" else [])]
@@ -212,6 +214,15 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
     root.insert(0, data)
     picture: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return picture
+
+
+def refuse_many(what: str, count: int) -> None:
+    """Refuse what would take minutes, before it is laid out."""
+    if count > LARGEST:
+        raise ValueError(
+            f"at most {LARGEST:,} {what} can be laid out, and here are {count:,}: take a part, "
+            "such as one layer, or print it as text"
+        )
 
 
 def tooltips(drawing: Graph) -> dict[str, str]:

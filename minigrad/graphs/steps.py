@@ -39,6 +39,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
+from weakref import ref
 
 import numpy as np
 
@@ -52,6 +53,7 @@ from minigrad.graphs.lines import Variable, line_of, named
 from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
 from minigrad.graphs.operations import ours
 from minigrad.graphs.page import page
+from minigrad.graphs.render import refuse_many
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
@@ -113,14 +115,17 @@ class Steps:
             raise RuntimeError("these Steps have noted a pass already: make new ones")
         self._outermost = sys._getframe(1)
         self._depth = len(CALLS.running)
-        self._token = WATCHERS.set((*WATCHERS.get(), self._noted))
+        # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
+        steps = ref(self)
+        look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
+        self._token = WATCHERS.set((*WATCHERS.get(), look))
         return self
 
     def _noted(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        read = None if node is None else line_of(sys._getframe(1), self._outermost)
+        read = None if node is None else line_of(sys._getframe(2), self._outermost)
         if read is None:
             return
         line, variables = read
@@ -229,7 +234,7 @@ class Steps:
         limits   the gradients at the ends of the scale
 
         The file is written whole or not at all. ValueError for another ending, for steps that noted
-        no operation, and for passes that did not do the same.
+        no operation or more than 5,000, and for passes that did not do the same.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
@@ -237,6 +242,7 @@ class Steps:
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
+        refuse_many("operations on a page", sum(bool(v.operation) for v in self.vertices))
         known = any(each.contributions for each in both)
         around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
         scale = limits or (around if known else None)

@@ -242,7 +242,7 @@ def gelu_tanh(x, /):
     >>> np.abs(gelu_tanh(x) - gelu(x)).max() < 5e-4
     np.True_
     """
-    flat = x.ravel()
+    flat = floats(x).ravel()
     t, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, t_part, y_part = flat[part], t[part], y[part]
@@ -302,7 +302,7 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
     array([-2.,  1., -4.,  3.])
     """
     return (
-        lambda: _rotated(x, cos, sin, pairs),
+        lambda: _rotated(floats(x), cos, sin, pairs),
         lambda g, y: rotate_pairs(g, cos=cos, sin=-sin, pairs=pairs),
     )
 

@@ -40,7 +40,8 @@ def matmul(a: Any, b: Any) -> Tensor:
 
     Axes before the last two are a stack of matrices and broadcast. A vector is treated as in
     NumPy: on the left it becomes a matrix with one row, on the right a matrix with one column, and
-    the result loses the axis that was added. A scalar is refused.
+    the result loses the axis that was added. A scalar is refused. An `np.matrix` is an array here:
+    write @ for its product, because * is elementwise.
 
     >>> matmul([[1, 2], [3, 4]], [[0, 1], [1, 0]])
     array([[2, 1],

@@ -32,7 +32,8 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     that occur once are kept, in the order of the alphabet, all as in NumPy. A letter stands in one
     operand once ("ii" walks a diagonal, which is `np.diagonal` here). An axis of length 1 under a
     letter that is longer elsewhere is stretched, and its gradient summed. `optimize=True` is
-    NumPy's too: BLAS then does the products.
+    NumPy's too: BLAS then does the products. np.einsum may sum up one factor before it multiplies
+    by the next: beside a 0, an infinite factor can then give ∞ in the place of NaN.
 
     >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
     array([12, 34])

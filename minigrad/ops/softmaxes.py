@@ -85,10 +85,7 @@ def log_softmax(x, /, axis=-1):
     shifted = x - _largest(x, axis)
     with np.errstate(divide="ignore"):  # the log of 0, where an axis has no elements
         log_sum = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
-    return (
-        shifted - log_sum,
-        lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True),
-    )
+    return shifted - log_sum, lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True)
 
 
 # ---------------------------------------------------- A first reading may stop here.

@@ -143,5 +143,5 @@ def _safetensors() -> Any:
     try:
         import safetensors.numpy
     except ImportError:
-        raise ImportError('checkpoints need safetensors: pip install -e ".[save]"') from None
+        raise ImportError("checkpoints need safetensors: pip install safetensors") from None
     return safetensors.numpy

@@ -31,10 +31,7 @@ TRAIN = {
     "sort": ({"weights", "loss"}, ["all_places", "each_place_alone"]),
     "addition": ({"weights", "loss"}, ["with_positions", "without_positions"]),
     "induction": ({"weights", "loss"}, ["two_blocks", "one_block"]),
-    "translate": (
-        {"cross_attention", "loss"},
-        ["with_cross_attention", "without_cross_attention"],
-    ),
+    "translate": ({"cross_attention", "loss"}, ["with_cross_attention", "without_cross_attention"]),
     "charlm": ({"bits", "weights"}, ["64_characters", "one_character"]),
     "digits": (
         {"without_training", "weights", "loss"},

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from attention import MultiHeadAttention
-from demos.texts._two_places import (
-    NUMBERS,
-    PLACES,
-    WIDTH,
-    BeforeAndAfter,
-    least_lost,
-    questions,
-)
+from demos.texts._two_places import NUMBERS, PLACES, WIDTH, BeforeAndAfter, least_lost, questions
 from minigrad import Tensor, mse, no_grad
 from minigrad.optim import Adam, warmup_cosine
 
