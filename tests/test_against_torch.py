@@ -99,6 +99,29 @@ def test_a_bias_is_pytorchs_mask_of_numbers(attend):
         )
 
 
+@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["no mask", "causal"])
+def test_the_second_derivative_of_attention_is_pytorchs(mask):
+    """The gradient's squared norm, differentiated: a penalty on gradients, as one trains with."""
+    arrays, g = [x(B, T, D_K), x(B, T, D_K), x(B, T, D_V), np.array(0.3)], x(B, T, D_V)
+
+    def softmax_attention(q, k, v, scale):
+        scores = q @ k.mT * scale
+        if mask is not None:
+            scores = scores.masked_fill(~torch.tensor(mask), -torch.inf)
+        return torch.softmax(scores, -1) @ v
+
+    ours, theirs = leaves(*arrays)
+    first = gradients(attention(*ours[:3], mask=mask, scale=ours[3]), ours, g, create_graph=True)
+    others = torch.autograd.grad(
+        softmax_attention(*theirs), theirs, torch.tensor(g), create_graph=True
+    )
+    agree(first, others)
+    agree(
+        gradients(sum((d * d).sum() for d in first), ours),
+        torch.autograd.grad(sum((d * d).sum() for d in others), theirs),
+    )
+
+
 # ---------------------------------------------------------------- layers
 
 
