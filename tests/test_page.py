@@ -141,7 +141,7 @@ def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit
     why = "a factor of 8, because this step multiplies by 0.125 (with) or 1 (without)."
     assert page.inner_text("#say").endswith(why)
     names = page.locator("#stations button").all_inner_texts()
-    assert names == ["loss: start", "scores: least arrives", "kᵀ: end"]
+    assert names == ["loss: start", "scores: falls most", "kᵀ: end"]
     for name, button in zip(names, page.locator("#stations button").all(), strict=True):
         button.click()  # (a station and its step have one name)
         assert place(page).split(": ")[-1] == name.split(":")[0]

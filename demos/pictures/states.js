@@ -8,6 +8,7 @@ for (const figure of document.querySelectorAll("figure.pic")) {
     bar.setAttribute("aria-valuetext", figure.querySelector(`.moves [data-at="${bar.value}"]`).textContent);
   };
   bar.parentNode.hidden = false;
+  bar.value = 0;
   bar.addEventListener("input", show);
   show();
 }

@@ -43,5 +43,6 @@ def picture() -> str:
     alt = "Six scores of one query are read in three blocks. m and l are then "
     alt += "; ".join(f"{number(m)} and {number(total)}" for m, total in found)
     alt += f". The weights exp(z - m)/l differ from softmax by {apart:.0e}."
-    says = "No block is needed twice: when m grows to m′, l is multiplied by exp(m - m′)."
+    says = "The forward pass needs no block twice: when m grows to m′, l is multiplied by "
+    says += "exp(m - m′), and so is the sum of the values that becomes the output."
     return figure("tiles", drawing(470, 278, parts, alt), says)

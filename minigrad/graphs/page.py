@@ -256,7 +256,7 @@ def _formula(displayed: Sequence[str], letter: str) -> str:
 def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
     """Return the places that a reader is offered; the first of them is where the page opens.
 
-    The step that matters is the contribution of which the least arrives, in one of the passes.
+    The step that matters is the contribution that falls most, in one of the passes.
     """
     vertices, names = passes[0][1], spoken(passes[0][1])
     done = sum(bool(v.operation) for v in vertices)
@@ -270,7 +270,7 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
             raise ValueError(said)
         matters = known[at]
     first = next((n for n, c in sent if c.nth > 1), 0)
-    found = [("least arrives" if at is None else "opens here", matters)] * bool(matters)
+    found = [("falls most" if at is None else "opens here", matters)] * bool(matters)
     found += [("start", done + 1)] * bool(sent)
     found += [("first sum", first)] * bool(first) + [("end", done + len(sent))] * bool(sent)
     return [{"name": name, "step": n} for name, n in found]

@@ -171,13 +171,13 @@ def _matmul(work: Work) -> list[Row]:
     other = work.inputs[1 - work.position]
     whole = np.broadcast_to(other, (*work.g.shape[:-2], *other.shape[-2:]))
     if work.position == 0:
-        left = Row(f"G, row {i + 1}", work.g[batch][i, :])
-        right = Row(f"B, row {j + 1}", whole[batch][j, :], False)
+        left = Row(f"G, row {i}", work.g[batch][i, :])
+        right = Row(f"B, row {j}", whole[batch][j, :], False)
     else:
-        left = Row(f"A, column {i + 1}", whole[batch][:, i], False)
-        right = Row(f"G, column {j + 1}", work.g[batch][:, j])
+        left = Row(f"A, column {i}", whole[batch][:, i], False)
+        right = Row(f"G, column {j}", work.g[batch][:, j])
     products = Row("their products", left.numbers * right.numbers)
-    total = Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1))
+    total = Row(f"Σ, element [{i}, {j}]", work.found[place].reshape(1))
     return [left, right, products, total]
 
 

@@ -72,7 +72,7 @@
     const grid = rows(numbers), fine = summary.whole === undefined || grid.flat().length > 64;
     const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
     for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
-    const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
+    const note = summary.whole === undefined ? "; each cell is the mean of several neighbours" : "";
     return make("figure", {}, make("figcaption", {}, `${caption} ${shape(summary)}, RMS ${short(rms(summary))}${note}`), table);
   }
   // One scale for several tables, so that a small gradient looks small beside a large one.
@@ -456,7 +456,7 @@
     if (all.every(Boolean)) work(all);
     else for (const i of new Set([...v.inputs, n])) {
       const values = passes.map(pass => pass.vertices[i].value);
-      values.forEach((value, p) => columns[p].append(...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values))));
+      values.forEach((value, p) => columns[p].append(make("div", {class: "sums"}, ...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values)))));
     }
     rule(n);
   }
@@ -569,7 +569,7 @@
     step = matters || FORWARD || STEPS;
     $("play").addEventListener("click", play);
     data.stations.sort((a, b) => a.step - b.step);
-    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); });
+    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); if (event.detail) event.target.blur(); });
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
