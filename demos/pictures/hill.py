@@ -70,6 +70,7 @@ def picture() -> str:
     alt += f"{hill[8]:.2g} at 8."
     bars = slider("d_k", 4, 10, 6) + slider("Number of keys", 0, 8, 4)
     kept = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
+    kept["spreads"] = SPREADS.tolist()
     says = "With 1/√d_k the scores have the spread s = 1 at every d_k; without it s = √d_k. Each "
     says += "number at the left is the curve’s height at s = √d_k, divided by its height at s = 1. "
     says += "It is below 1 (dashed) where √d_k is far to the right of the curve’s top. (≈ 1: here "

@@ -55,7 +55,7 @@ def picture() -> str:
             if grads[letter]:
                 shown = f"gradient {number(grads[letter])}"
                 parts.append(text(x, y + 38, shown, "back", at=str(i)))
-    told = ["The gradient of L by itself is 1. L waits (dashed)."]
+    told = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
     for taken, waiting, _ in turns[1:]:
         what = "sends each input its share" if named[taken].inputs else "has no inputs"
         rest = f"{' and '.join(waiting) or 'nothing'} wait{'s' * (len(waiting) < 2)}"
