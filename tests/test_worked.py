@@ -85,12 +85,6 @@ def test_a_leaf_that_was_given_another_array_has_no_rows_but_those_of_its_operat
     assert [c.rows for c in steps.contributions if c.source == product] == [()] * 2
 
 
-def test_a_weight_of_a_batch_has_the_rows_of_one_element():
-    found, *_ = contributions(np.matmul, (2, 3, 4), (4, 5))
-    *_, last = found[1].rows
-    assert found[1].rows[0].numbers.size == 6 and last.label.startswith("Σ, element")
-
-
 def test_other_rules_and_empty_arrays_have_no_rows():
     assert contributions(np.exp, (3,))[0][0].rows == ()
     assert worked("softmax", {}, [np.ones((0,))], np.ones(0), np.ones(0), 0, np.ones(0)) == ()

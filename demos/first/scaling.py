@@ -91,11 +91,11 @@ page.table(
 )
 
 # %% The extreme: one head over 5 keys at d_k = 512
-# The two heads differ in one number, the scale. The box g is a random ∂L/∂output, from which the
-# way back begins: L = ⟨g, output⟩. A box is a tensor, and its colour is the RMS of the gradient
-# there: the root of the mean of its squared elements, the size of a typical one. The query is one
-# of 1001 random ones: the one whose gradient has the median length without the scale, so it is
-# neither the best case nor the worst.
+# The two heads differ in one number, the scale. The box r has random numbers: L = ⟨r, output⟩, so
+# ∂L/∂output = r. A box is a tensor, and its colour is the RMS of the gradient there: the root of
+# the mean of its squared elements, the size of a typical one. The query is one of 1001 random ones:
+# the one whose gradient has the median length without the scale, so it is neither the best case nor
+# the worst.
 
 LIMITS, SEEDS = (1e-6, 1.0), 100  # of the colours; how many other typical queries are drawn
 q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed))
@@ -104,7 +104,7 @@ passes = []
 for scale, title in ((None, "scaled"), (1.0, "unscaled")):
     inputs = [Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)]
     with Steps() as steps:
-        loss = (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum()
+        loss = (attention(*inputs, scale=scale) * Tensor(g, name="r")).sum()
     drawing = graph(loss, grads=True, limits=LIMITS, steps=steps)
     page.figure(
         drawing,

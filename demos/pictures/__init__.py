@@ -1,7 +1,7 @@
 """Pictures · One drawing for a chapter that needs one, made of the engine's numbers.
 
-A module `name.py` has `picture()`, which returns the HTML of its figure: an SVG whose colours are
-those of the site, and below it what it says. It is true and legible as it stands, on paper too.
+In a module `name.py`, `picture()` returns the HTML of a figure: an SVG in the site's colours, and a
+caption. The figure is true and legible without its script, on paper too.
 Some move: `name.js` finds the figure by its id, and what it computes is tested against minigrad.
 `states.js` moves those that only go from one state to the next.
 """
@@ -15,7 +15,7 @@ from html import escape
 from demos.site import _templates
 from demos.site._templates import formula, inline
 
-CHAPTERS = {  # of a chapter: its picture's module
+CHAPTERS = {  # chapter → the module of its picture
     "0": "loop",
     "1.2": "node",
     "2.1": "waiting",
@@ -35,7 +35,7 @@ Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is ri
 
 
 def figure(name: str, svg: str, says: str, controls: str = "") -> str:
-    """Return a figure: the drawing, what moves it (shown by its script), and what it says.
+    """Return a figure: the drawing, its controls (hidden until its script runs), and its caption.
 
     Of a drawing with states the last one is seen until its script runs.
     """
@@ -48,7 +48,7 @@ def figure(name: str, svg: str, says: str, controls: str = "") -> str:
 
 
 def drawing(width: float, height: float, parts: Sequence[str], alt: str) -> str:
-    """Return an SVG of these parts; `alt` says it with its numbers."""
+    """Return an SVG of these parts; `alt` is its alt text, with the numbers."""
     said = f'role="img" aria-label="{escape(alt)}"'
     return f'<svg viewBox="0 0 {width} {height}" {said}>{"".join(parts)}</svg>'
 

@@ -1,5 +1,5 @@
 "use strict";
-// The hands of sinusoidal positions, at the reader's own position and shift.
+// The hands of sinusoidal positions, at the reader's own position and shift. (`tell` is of axes.js.)
 {
 const figure = document.querySelector("#dial"), [bar, shifts] = figure.querySelectorAll("input");
 const m = JSON.parse(figure.querySelector("script").textContent);
@@ -33,6 +33,8 @@ function show() {
     dial.querySelector("[data-value=cos]").textContent = shown(rows.ink[i][1], 3);
     dial.lastElementChild.textContent = `turn ${Number(angle.toPrecision(3))}`;
   });
+  tell(bar, t);
+  tell(shifts, shift);
   const told = turns.map((angle) => Number(angle.toPrecision(3))).join(", ");
   figure.querySelector("p").textContent = `From position ${t} to ${t + shift} the hands turn by ${told} radians.`;
   figure.dataset.found = JSON.stringify({ now: rows.ink, later: rows.cross, turns });

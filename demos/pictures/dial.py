@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention.positions import sinusoidal
-from demos.pictures import data, drawing, figure, line, number, text
+from demos.pictures import data, drawing, figure, line, number, slider, text
 
 D_MODEL, POSITION, SHIFT = 8, 20, 2
 MIDDLES, Y, RADII = (57, 159, 261, 363), 112, {"cross": 41, "ink": 29}
@@ -33,9 +33,8 @@ def picture() -> str:
     alt = f"d_model = {D_MODEL}: four dials. At position {POSITION} the hands (sin, cos) are at "
     alt += ", ".join(f"({sin:.3f}, {cos:.3f})" for sin, cos in now)
     alt += f". A shift by {SHIFT} turns them by {', '.join(map(number, turns))} radians."
-    bars = '<label>Position <var>t</var><input type="range" max="120" '
-    bars += f'value="{POSITION}"></label><label>Shift Δ<input type="range" min="1" max="5" '
-    bars += f'value="{SHIFT}"></label><p aria-live="polite"></p>'
+    bars = slider("Position t", 0, 120, POSITION) + slider("Shift Δ", 1, 5, SHIFT)
+    bars += '<p aria-live="polite"></p>'
     kept = {"d_model": D_MODEL, "radii": RADII, "middles": MIDDLES, "y": Y}
     says = "Eight features are four pairs, and each pair is a hand: sin to the right, cos up. From "
     says += "t to t + Δ each hand turns clockwise by an angle (here in radians) that depends on Δ "

@@ -19,7 +19,7 @@ function show() {
   dot.style.display = "";
   tell(bar, shown(h));
   const why = power > -4.9 ? `The third derivative counts: h² = ${shown(h * h)}.`
-    : power < -5.4 ? "The rounding of f(1 + h) and f(1 − h) counts." : "Here both parts are small.";
+    : power < -5.4 ? "Rounding counts: of 1 + h and 1 − h, and of f." : "Here both parts are small.";
   figure.querySelector("p").textContent = `The difference is ${found}, wrong by ${shown(error)}. ${why}`;
   figure.dataset.found = error;
 }

@@ -26,9 +26,8 @@ function median(keys, s) {
 }
 
 // The hill of a number of keys: its heights at the spreads.
-const spreads = Array.from({ length: 29 }, (_, i) => 2 ** (i / 4 - 2));  // from ¼ to 32
 function hill(keys) {
-  if (!hills.has(keys)) hills.set(keys, spreads.map((s) => median(keys, s)));
+  if (!hills.has(keys)) hills.set(keys, m.spreads.map((s) => median(keys, s)));
   return hills.get(keys);
 }
 
@@ -44,9 +43,9 @@ function put(name, s, long) {
 function show() {
   const power = Number(wide.value), d_k = 2 ** power, s = 2 ** (power / 2);
   const keys = Number(many.value) ? 4 * 2 ** many.value : 5;
-  const heights = hill(keys), [low, without, high] = heights[spreads.indexOf(s)], scaled = heights[8][1];
+  const heights = hill(keys), [low, without, high] = heights[m.spreads.indexOf(s)], scaled = heights[m.spreads.indexOf(1)][1];
   const ratio = without / scaled;
-  const way = spreads.map((each, i) => [each, heights[i][1]]).filter((each) => each[1] >= m.floor);
+  const way = m.spreads.map((each, i) => [each, heights[i][1]]).filter((each) => each[1] >= m.floor);
   find("polyline.back").setAttribute("points", way.map((each) => onHill(...each)).join(" "));
   move(find(".point"), place(m.axes[0], Math.log2(keys), power));
   put("with", 1, scaled);

@@ -70,10 +70,10 @@ def picture() -> str:
     alt += f"{hill[8]:.2g} at 8."
     bars = slider("d_k", 4, 10, 6) + slider("Number of keys", 0, 8, 4)
     kept = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
-    says = "1/√d_k puts every width at s = 1. Without the scale a head is at s = √d_k. A cell of "
-    says += (
-        "the map divides the height at √d_k by the height at 1: less than 1 (dashed) where √d_k "
-    )
-    says += f"is far beyond the top, and ≈ 1 where {HALF // KEYS[-1]} queries cannot decide."
+    kept["spreads"] = SPREADS.tolist()
+    says = "With 1/√d_k the scores have the spread s = 1 at every d_k; without it s = √d_k. Each "
+    says += "number at the left is the curve’s height at s = √d_k, divided by its height at s = 1. "
+    says += "It is below 1 (dashed) where √d_k is far to the right of the curve’s top. (≈ 1: here "
+    says += f"{HALF // KEYS[-1]} random queries are too few to tell.)"
     svg = drawing(470, 288, parts, alt)
     return figure("hill", svg, says, f'{bars}<p aria-live="polite"></p>{data(kept)}')

@@ -1,5 +1,7 @@
 """Pictures · The loop of chapter 0 walks back over five boxes, the newest first."""
 
+import re
+
 from demos.pictures import box, drawing, figure, line, number, states, text
 from minigrad.idea import Value, minus_log, multiply
 
@@ -53,11 +55,12 @@ def picture() -> str:
             if grads[letter]:
                 shown = f"gradient {number(grads[letter])}"
                 parts.append(text(x, y + 38, shown, "back", at=str(i)))
-    told = ["The gradient of L by itself is 1. L waits."]
+    told = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
     for taken, waiting, _ in turns[1:]:
         what = "sends each input its share" if named[taken].inputs else "has no inputs"
         rest = f"{' and '.join(waiting) or 'nothing'} wait{'s' * (len(waiting) < 2)}"
         told.append(f"{taken} is the newest that waits: it is taken, and {what}. Now {rest}.")
+    told = [re.sub(r"\ba\b", "*a*", each) for each in told]  # (a name, and not the word)
     found = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
     alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {found}."
     says = "x is used twice, so its gradient is a sum: −0.5 from each use."

@@ -20,8 +20,8 @@ def picture() -> str:
     for i, ((name, t), code) in enumerate(zip(named.items(), CODE, strict=True)):
         top, end = 22 + 86 * i, 44 + 34 * t.size
         parts += [text(16, top + 4, code, "start mono"), text(26, top + 37, name, "big")]
+        parts.append(f'<rect x="44" y="{top + 18}" width="{end - 44}" height="28"/>')
         for j, value in enumerate(t.data.ravel()):
-            parts.append(f'<rect x="{44 + 34 * j}" y="{top + 18}" width="34" height="28"/>')
             parts.append(text(61 + 34 * j, top + 37, number(value), "fore"))
         if node := t.node:
             inputs = [key for each in node.inputs for key in named if named[key] is each]

@@ -73,6 +73,7 @@ def picture() -> str:
     kept |= {"decay": DECAY, "axes": PANELS}
     says = "All start at (-1, 1.8), and along a grey line f is the same. At a high rate SGD swings "
     says += f"from wall to wall (at rate {2 / STEEP} forever) and creeps along the floor, where "
-    says += "momentum adds up. Adam’s steps are about as long one way as the other, and the decay "
-    says += "of AdamW pulls it toward (0, 0)."
+    says += f"momentum ({MOMENTUM}) adds up. Adam’s steps are about as long one way as the other, "
+    says += f"and the decay of AdamW ({DECAY}) pulls it toward (0, 0). The best rate of each is "
+    says += "another: this picture shows how they move, and not which is best."
     return figure("valley", svg, says, f'{bars}<p aria-live="polite"></p>{data(kept)}')

@@ -39,5 +39,6 @@ def picture() -> str:
             parts.append(text(left + 10, 212 + 24 * i, row, f"start {kind}"))
     alt = f"a is used by b and by L. The newest first, b, gives {of_x:g} for ∂L/∂x: a has both its "
     alt += f"contributions when it sends. With a first, x gets {early + of_b:g}, which is wrong."
-    says = "When the newest is taken, all that was made from it has sent: its gradient is complete."
+    says = "The newest value that waits is taken first. All values that were made from it are "
+    says += "newer, so they have sent it their gradients: its sum is complete."
     return figure("waiting", drawing(420, 336, parts, alt), says)

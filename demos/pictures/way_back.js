@@ -15,10 +15,10 @@ function softmax(row) {
 function passes({ Q, K, V, G }) {
   const z = scaled(times(Q, turned(K))), p = z.map(softmax), o = times(p, V);
   const part = o.map((row, t) => dot(G[t], row)), L = part.map(() => part.reduce((a, b) => a + b));
-  const ofV = times(turned(p), G), ofP = times(G, turned(V)), average = p.map((row, t) => dot(row, ofP[t]));
+  const ofP = times(G, turned(V)), average = p.map((row, t) => dot(row, ofP[t]));
   const ofZ = p.map((row, t) => row.map((weight, j) => weight * (ofP[t][j] - average[t])));
-  const ofQ = scaled(times(ofZ, K)), ofK = scaled(times(turned(ofZ), Q));
-  const back = { "∂L/∂q": ofQ, "∂L/∂z": ofZ, "∂L/∂p": ofP, "∂L/∂o": G, "∂L/∂L": L.map(() => 1), "∂L/∂k": ofK, "∂L/∂v": ofV };
+  const ofQ = scaled(times(ofZ, K));
+  const back = { "∂L/∂q": ofQ, "∂L/∂z": ofZ, "∂L/∂p": ofP, "∂L/∂o": G, "∂L/∂L": L.map(() => 1) };
   return { q: Q, z, p, o, part, L, average, ...back };
 }
 function shown(x) {

@@ -18,13 +18,13 @@ LANES = {  # of each lane: where it is, its names, and what is on the arrow betw
 
 def passes() -> dict[str, np.ndarray]:
     """Return what the engine finds in both passes: a row for each query, key or value."""
-    q, k, v = (Tensor(x, requires_grad=True) for x in (Q, K, V))
-    z = SCALE * (q @ k.mT)
+    q = Tensor(Q, requires_grad=True)
+    z = SCALE * (q @ K.T)
     p = softmax(z)
-    o = p @ v
+    o = p @ V
     part = (G * o).sum(axis=-1)
     L = part.sum()
-    named = {"q": q, "z": z, "p": p, "o": o, "k": k, "v": v}
+    named = {"q": q, "z": z, "p": p, "o": o}
     back = dict(zip(named, gradients(L, [*named.values()]), strict=True))
     found = {name: x.data for name, x in named.items()} | {"part": part.data, "L": L.data}
     average = (p.data * back["p"]).sum(axis=-1)

@@ -422,7 +422,7 @@ def _drawn(name: str) -> str:
     shown = importlib.import_module(f"demos.pictures.{name}").picture()
     own = Path(pictures.__path__[0], f"{name}.js").exists()
     scripts = ["draws"] * ('"seed":' in shown) + ["axes"] * ('"axes":' in shown)
-    scripts += [name] * own + ["states"] * ("data-at" in shown)
+    scripts += [name] * own
     return shown + "".join(f'<script defer src="pictures/{x}.js"></script>' for x in scripts)
 
 

@@ -32,7 +32,7 @@ def seen(each: Exhibit, seed: int = 0) -> Seen:
 
 
 def verdicts(each: Exhibit, seed: int) -> list[tuple[str, str]]:
-    """Return what the check says of both versions, and this project of the mistake."""
+    """Return what the check says of both versions, and minigrad of a user's mistake."""
     module = each.module
     found = [
         ("broken", each.caught(module.broken, seed) or "NOT CAUGHT"),
@@ -70,7 +70,7 @@ def html(
 
 
 def text(each: Exhibit, seed: int = 0) -> str:
-    """Return the same for a terminal."""
+    """Return an exhibit as text for a terminal."""
     module, rows = each.module, []
     for what, *both in seen(each, seed):
         lines = [shown(value).splitlines() for value in both]

@@ -109,11 +109,11 @@ def write_explorables(folder: Path) -> None:
             Tensor(x, requires_grad=True, name=n) for x, n in zip((q, k, v), "qkv", strict=True)
         ]
         with Steps() as steps:
-            loss = (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum()
+            loss = (attention(*inputs, scale=scale) * Tensor(g, name="r")).sum()
         steps.backward(loss)
         both.append(steps)
     titles, limits = ("with the scale", "without the scale"), (1e-6, 1.0)
-    title = "One head, with the scale and without it"
+    title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
     both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
     _, script, style = explorable.parts(0)
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())

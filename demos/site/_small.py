@@ -93,7 +93,7 @@ def cells(image: ElementTree.Element, box: np.ndarray) -> Iterator[Mark]:
 
 
 def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
-    """Return the box of axes, or of a graph on its side; if its shape is kept; and its marks."""
+    """Return a panel's box, whether its shape is kept, and its marks. (A graph is turned.)"""
     name, picture, *number = place.split("/")
     root = ElementTree.parse(out / name / f"{picture}.svg").getroot()
     if number:

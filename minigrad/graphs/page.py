@@ -1,8 +1,8 @@
 """Page: a page on which a reader walks through both passes.
 
 A track leads forward over every operation, and then backward over every contribution. The steps of
-some rules are worked out (`worked`), and a step says how much of the gradient arrives. The page
-opens at the step of which the smallest share arrives, means aside.
+some rules are worked out (`worked`), and a step says how much of the gradient arrives. Without `at`
+the page opens at the step where the smallest share arrives. (`_least` says which steps count.)
 
 The page is one file, and makes no request. Its scripts are `page.js` and dagre, which lays out the
 boxes; its content security policy names the hashes of the two, so that nothing else can run. All
@@ -53,7 +53,8 @@ def page(
 
     `static` is the HTML that is shown without JavaScript; `steps` is True for a track. The page
     opens where the gradient of the tensor named `at` goes back.
-    ValueError for passes that differ in their boxes, and for a name that no tensor has.
+    ValueError for passes that differ in their operations or contributions, and for a name that no
+    result has.
     """
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
@@ -64,7 +65,8 @@ def page(
     ]
     boxes = drawn[0][0]
     if made[0] != made[-1]:
-        raise ValueError("two passes on one page must have made the same operations: these differ")
+        said = "two passes on one page need the same operations and contributions"
+        raise ValueError(f"{said}: these differ")
     place = {row.vertex: n for n, box in reversed([*enumerate(boxes)]) for row in box.rows}
     place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
     data = {
@@ -74,7 +76,7 @@ def page(
         "place": [place.get(base) for base in foldings[0].base],  # the box of each vertex
         "groups": _groups(boxes, passes[0][1]),
         "stations": _stations(passes, at) if steps else [],
-        "legend": limits and {"ends": [f"{x:,g}" for x in limits], "colours": legend(limits)},
+        "legend": limits and {"ends": [f"{x:g}" for x in limits], "colours": legend(limits)},
         "dead": DEAD,
         "lost": LOST,
         "most": LAID_OUT,
@@ -256,7 +258,7 @@ def _formula(displayed: Sequence[str], letter: str) -> str:
 def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
     """Return the places that a reader is offered; the first of them is where the page opens.
 
-    The step that matters is the contribution of which the least arrives, in one of the passes.
+    The step that matters is the contribution that falls most, in one of the passes.
     """
     vertices, names = passes[0][1], spoken(passes[0][1])
     done = sum(bool(v.operation) for v in vertices)
@@ -270,7 +272,7 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
             raise ValueError(said)
         matters = known[at]
     first = next((n for n, c in sent if c.nth > 1), 0)
-    found = [("least arrives" if at is None else "opens here", matters)] * bool(matters)
+    found = [("falls most" if at is None else "opens here", matters)] * bool(matters)
     found += [("start", done + 1)] * bool(sent)
     found += [("first sum", first)] * bool(first) + [("end", done + len(sent))] * bool(sent)
     return [{"name": name, "step": n} for name, n in found]

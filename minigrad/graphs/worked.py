@@ -1,12 +1,12 @@
 """Worked: one step of the way back, written out as a hand would do it.
 
 A rule says its gradient in one line, ∂L/∂x = y ⊙ (g - ⟨y, g⟩). Here the parts of that line stand
-below each other with the numbers of one pass: y, g, ⟨y, g⟩, g - ⟨y, g⟩ and the product. Nothing is
-added to what the rule does: the last row is what its VJP gave, which a test compares to 1e-12.
+below each other with the numbers of one pass: y, g, ⟨y, g⟩, g - ⟨y, g⟩ and the product. The last
+row equals what the VJP gave: a test compares the two to 1e-12.
 
-Of a larger array one row is shown: the one with the largest element of the result, or of what is
-summed to it. A product of matrices shows that element, as a row times a column. The table below has
-the rules that deserve it; for any other rule there are no rows.
+Of a larger array one row is shown: the row with the largest element of the contribution, or of the
+products that are summed to it. For a product of matrices that element is shown, as a row times a
+column. `RULES` lists the rules that are worked out; any other rule has no rows.
 
     >>> import numpy as np
     >>> from minigrad.graphs.worked import worked
@@ -117,7 +117,7 @@ def _softmax(work: Work) -> list[Row]:
 
 
 def _multiply(work: Work) -> list[Row]:
-    """Two factors; a factor that was stretched gets the sum over where it was used."""
+    """Return the rows of a product; a factor that was stretched gets the sum over its uses."""
     other = np.broadcast_to(work.inputs[1 - work.position], work.g.shape)
     product, letter = work.g * other, "ba"[work.position]
     at = _largest(product, -1)
@@ -125,14 +125,11 @@ def _multiply(work: Work) -> list[Row]:
     return [*rows, Row(f"g ⊙ {letter}", at(product)), *_summed(work, product.shape)]
 
 
-def _sum(work: Work) -> list[Row]:
+def _shared(work: Work, n: int = 1) -> list[Row]:
+    """Return g, and the share of it that each element gets."""
     row = _largest(work.found, -1)(work.found)
-    return [Row("g", _once(row)), Row("g, at each element", row)]
-
-
-def _mean(work: Work) -> list[Row]:
-    row, n = _largest(work.found, -1)(work.found), work.found.size // work.y.size
-    return [Row("g", _once(row * n)), Row(f"g / {n}, at each element", row)]
+    share = "g" if n == 1 else f"g / {n}"
+    return [Row("g", _once(row * n)), Row(f"{share}, at each element", row)]
 
 
 def _layer_norm(work: Work) -> list[Row]:
@@ -159,7 +156,7 @@ def _layer_norm(work: Work) -> list[Row]:
 
 
 def _matmul(work: Work) -> list[Row]:
-    """The largest element of ∂L/∂A = G Bᵀ: a row of G times a row of B. (Of ∂L/∂B: columns.)"""
+    """Return the largest element of ∂L/∂A = G Bᵀ: a row of G times a row of B. (∂L/∂B: columns.)"""
     a, b = work.inputs
     if work.position == 1 and b.ndim == 2 < a.ndim:  # a weight, which a whole batch has used
         a, g = a.reshape(-1, a.shape[-1]), work.g.reshape(-1, work.g.shape[-1])
@@ -171,13 +168,13 @@ def _matmul(work: Work) -> list[Row]:
     other = work.inputs[1 - work.position]
     whole = np.broadcast_to(other, (*work.g.shape[:-2], *other.shape[-2:]))
     if work.position == 0:
-        left = Row(f"G, row {i + 1}", work.g[batch][i, :])
-        right = Row(f"B, row {j + 1}", whole[batch][j, :], False)
+        left = Row(f"G, row {i}", work.g[batch][i, :])
+        right = Row(f"B, row {j}", whole[batch][j, :], False)
     else:
-        left = Row(f"A, column {i + 1}", whole[batch][:, i], False)
-        right = Row(f"G, column {j + 1}", work.g[batch][:, j])
+        left = Row(f"A, column {i}", whole[batch][:, i], False)
+        right = Row(f"G, column {j}", work.g[batch][:, j])
     products = Row("their products", left.numbers * right.numbers)
-    total = Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1))
+    total = Row(f"Σ, element [{i}, {j}]", work.found[place].reshape(1))
     return [left, right, products, total]
 
 
@@ -210,8 +207,8 @@ def _place(a: Array) -> tuple[int, ...]:
 RULES: dict[str, Callable[[Work], list[Row]]] = {
     "softmax": _softmax,
     "multiply": _multiply,
-    "sum": _sum,
-    "mean": _mean,
+    "sum": _shared,
+    "mean": lambda work: _shared(work, work.found.size // work.y.size),
     "layer_norm": _layer_norm,
     "matmul": _matmul,
 }

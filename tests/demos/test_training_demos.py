@@ -91,7 +91,7 @@ def test_its_page_shows_every_picture_in_words_every_score_and_what_to_try(name,
 def test_a_slider_has_the_frames_of_the_training_up_to_the_last_step(name, quick):
     folder, _ = quick(name)
     page = (folder / "index.html").read_text("utf-8")
-    labels = re.findall(r'data-label="([^"]*)" alt="\1\. ', page)
+    labels = re.findall(r'data-label="([^"]*)" width="\d+" alt="\1\. ', page)
     frames = [int(re.search(r"step (\d+)", label)[1]) for label in labels]
     assert frames == sorted(set(frames)) and frames[0] == 1
     assert frames[-1] == kept(next(folder.glob("*.safetensors")))[1]["steps"]

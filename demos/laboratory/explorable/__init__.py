@@ -1,8 +1,8 @@
 """Demos · Why half: the draws and the measurements of the explorable page, in Python.
 
 The page computes in the browser, in `measuring.js`. This file does the same with NumPy and this
-project's engine. Both languages draw the same random numbers by the same ten lines, so the two can
-be compared. A test does so, to nine digits.
+project's engine. Both languages draw the same random numbers, so the two can be compared. A test
+does so, to nine digits.
 
 512 queries q and 64 keys k have 1024 features each. At a smaller d_k only their first d_k features
 are taken, so all nine widths see the same draws. Every query has its own g = ∂L/∂p, the gradient at
@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attention import attention_weights
-from attention.figures import SCALED, SCALED_TWICE, UNSCALED
 from attention.scaling import DEAD, entropies
 from minigrad import Tensor, gradients
 
 FOLDER = Path(__file__).parent
-DRAWS = "../../pictures/draws.js"
-SCRIPTS = (DRAWS, "measuring.js", "drawing.js", "moving.js")  # in this order one script
+SCRIPTS = ("../../pictures/draws.js", "measuring.js", "drawing.js", "moving.js")  # in this order
 KEYS, QUERIES = 64, 512
 D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
 EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1
@@ -103,8 +101,6 @@ def apart(medians: list[float]) -> float:
 
 def parts(seed: int) -> tuple[str, str, str]:
     """Return the page's markup, script and style, with a seed and the project's colours put in."""
-    names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
-    dark = {"UNSCALED_DARK": "#ff86a8", "SCALED_DARK": "#ececf0", "TWICE_DARK": "#85858f"}
     text = lambda name: (FOLDER / name).read_text(encoding="utf-8")
-    put_in = lambda name: Template(text(name)).substitute(names | dark, SEED=seed)
-    return put_in("page.html"), "\n".join(map(text, SCRIPTS)), put_in("page.css")
+    markup = Template(text("page.html")).substitute(SEED=seed)
+    return markup, "\n".join(map(text, SCRIPTS)), text("page.css")

@@ -96,7 +96,7 @@ function drawHistogram() {
   for (const norm of norms) counts[bin(norm)]++;
   const most = [40, 100, 200, 400, 512].find(limit => limit >= Math.max(...counts));
   const y = count => bottom - (bottom - top) * count / most;
-  add("rect", {x: left, y: top, width: x(-3) - left, height: bottom - top, style: "fill: var(--box)"});
+  add("rect", {x: left, y: top, width: x(-3) - left, height: bottom - top, style: "fill: var(--raised)"});
   levels(add, left, right, y, [[0, "0"], [most / 2, most / 2], [most, most]]);
   counts.forEach((count, n) => count && add("rect", {
     class: "bar", x: x(low + n * wide) + 0.5, y: y(count), width: x(wide) - x(0) - 1, height: bottom - y(count),
@@ -113,7 +113,7 @@ function drawHistogram() {
     add("text", {x: at + (end ? -6 : 6), y: height + 2, "text-anchor": end ? "end" : "start", class: "strong"}, `${what} ${short(value)}`);
   }
   const at = place(norms[state.query - 1]);
-  add("path", {class: "mark", d: `M${at} ${bottom + 1}l6 10h-12z`, style: "fill: var(--on)"});
+  add("path", {class: "mark", d: `M${at} ${bottom + 1}l6 10h-12z`, style: "fill: var(--ink)"});
   add("text", {x: between(at, left + 20, right - 24), y: bottom + 42, "text-anchor": "middle", class: "strong"}, `query ${state.query}`);
 }
 

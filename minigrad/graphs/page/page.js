@@ -6,11 +6,11 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const passes = data.passes, main = passes[0];
   const $ = id => document.getElementById(id);
-  const LARGEST = data.most;  // boxes that are laid out at once
+  const LARGEST = data.most;
   const narrow = matchMedia("(max-width: 760px)"), LEAST = 0.7;  // a phone, and its smallest graph
   const FORWARD = main.forward.length, STEPS = FORWARD + main.backward.length;
   const open = new Set(), chosen = new Set();  // layers; boxes whose numbers are shown
-  const matters = STEPS && data.stations.length ? data.stations[0].step : 0;
+  const matters = data.stations[0]?.step || FORWARD;
   let step = 0, seen = [], hits = [], hit = -1, playing = 0;
 
   const make = (tag, attributes = {}, ...children) => {
@@ -26,19 +26,19 @@
   const isForward = k => k > 0 && k <= FORWARD;
   const contribution = (pass, k) => pass.backward[k - FORWARD - 1];
   const after = (pass, j) => pass.backward[j].after || pass.backward[j].contribution;
-  // What vertex n has received before contribution j.
+  // Returns what vertex n has received before contribution j.
   function before(pass, j, n = pass.backward[j].target) {
     for (let i = j - 1; i >= 0; i--) if (pass.backward[i].target === n) return after(pass, i);
     return null;
   }
   // The gradient of each vertex after step k: the sum of what has arrived, its words, its colour.
-  function gradients(pass, k) {
+  function gradients(pass) {
     const found = new Map();
     if (STEPS === 0) pass.vertices.forEach((v, n) => v.gradient && found.set(n, {...v.gradient, sum: v.gradient}));
-    for (let j = 0; j < k - FORWARD; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
+    for (let j = 0; j < step - FORWARD; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
     return found;
   }
-  const computed = k => new Set([...main.vertices.keys()].filter(n => !(main.vertices[n].operation && STEPS)).concat(main.forward.slice(0, k)));
+  const computed = () => new Set([...main.vertices.keys()].filter(n => !(main.vertices[n].operation && STEPS)).concat(main.forward.slice(0, step)));
 
   // ------------------------------------------------------------ numbers
 
@@ -48,7 +48,7 @@
   const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   // Powers as on paper: 9·10⁻⁶; and a minus that is as wide as a digit.
   const pretty = text => text.replace(/(\d)e([-+])0*(\d+)/g, (_, digit, sign, power) => `${digit}·10${sign === "-" ? "⁻" : ""}${[...power].map(c => UP[c]).join("")}`).replace(/(^|[\s(])-(?=\d)/g, "$1−");
-  // Numbers come with four digits, and rounding twice would differ from Python's.
+  // An RMS comes with the three digits that are shown, so it is rounded once.
   function short(x, count = 3) {
     if (Number.isNaN(x)) return "nan";
     if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
@@ -72,7 +72,7 @@
     const grid = rows(numbers), fine = summary.whole === undefined || grid.flat().length > 64;
     const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
     for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
-    const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
+    const note = summary.whole === undefined ? "; each cell is the mean of several neighbours" : "";
     return make("figure", {}, make("figcaption", {}, `${caption} ${shape(summary)}, RMS ${short(rms(summary))}${note}`), table);
   }
   // One scale for several tables, so that a small gradient looks small beside a large one.
@@ -88,8 +88,7 @@
   const count = opened => new Set(main.boxes.map((_, n) => hidden(n, opened) ? null : drawn(n, opened))).size;
   // A layer's own leaf is drawn only where its layer is open.
   const hidden = (n, opened = open) => main.boxes[n].parameter && drawn(n, opened) !== `b${n}`;
-  const boxOf = vertex => data.place[vertex];
-  const drawnAt = vertex => boxOf(vertex) == null ? undefined : drawn(boxOf(vertex));
+  const drawnAt = vertex => data.place[vertex] == null ? undefined : drawn(data.place[vertex]);
 
   // A step is what can be seen. What happens inside of a closed box is one step, and an operation
   // that only moves numbers belongs to its neighbour. Each is {last, main}: the recorded step at
@@ -282,7 +281,7 @@
     $("track").classList.toggle("some", seen.length > 18);
     $("track").replaceChildren(...seen.map(each => {
       const c = isForward(each.main) ? null : contribution(main, each.main);
-      const sum = c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : "";
+      const sum = c && c.after && !each.inside ? " sum" : "";
       return make("span", {class: `tick ${c ? "back" : "forward"}${sum}`, title: `${c ? "back to " : ""}${nameOf(each)}`, "data-step": each.last}, nameOf(each).match(/([^.]*\.\d+|[^.]*)$/)[0]);
     }));
     $("stations").replaceChildren(...data.stations.map(({name, step}) => make("button", {"data-step": step}, `${nameOf(seen[index(step)])}: ${name}`)));
@@ -299,7 +298,7 @@
   // ------------------------------------------------------------ painting a step
 
   function paint() {
-    const known = computed(STEPS ? step : undefined), place = $("graph"), at = new Set(), pairs = new Set();
+    const known = computed(), place = $("graph"), at = new Set(), pairs = new Set();
     const back = STEPS > 0 && !isForward(step);
     if (STEPS && now().inside) at.add(now().inside);
     else if (STEPS) {
@@ -308,7 +307,7 @@
       if (n !== null) for (const i of c ? [c.target] : main.vertices[n].inputs) pairs.add(`${drawnAt(i)}>${drawnAt(n)}`);
     }
     place.classList.toggle("back", back);
-    const all = passes.map(pass => gradients(pass, step));
+    const all = passes.map(pass => gradients(pass));
     const worst = passes.map(() => new Map()), ready = new Map();
     main.boxes.forEach((box, n) => {
       const id = drawn(n);
@@ -370,7 +369,7 @@
     const sizes = passes.map(pass => rms(contribution(pass, now().main).contribution));
     return alike(...sizes) ? "" : apart(sizes);
   }
-  // What each pass says; once, if all say the same.
+  // Joins what the passes say; once, if all say the same.
   const both = (texts, joint, same = "") => new Set(texts).size === 1 ? `${texts[0]}${same}` : texts.map((text, p) => `${text} (${label(p)})`).join(joint);
   // A tensor's name, which is its value if it is a small constant, and may differ between passes.
   const named = i => both(passes.map(pass => pass.names[i]), " or ");
@@ -389,12 +388,12 @@
       return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
     }
     const c = contribution(main, k), target = main.names[c.target];
-    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? `${target === "L" ? "" : ", which the formulas call L"}. Its gradient by itself, ∂L/∂L, is 1.` : ". Its gradient was given."}`;
+    if (c.source === null) return `The way back begins at ${target}${passes.every(pass => contribution(pass, k).contribution.whole === 1) ? `${target === "L" ? "" : ", which the formulas call L"}. Its gradient with respect to itself, ∂L/∂L, is 1.` : ". Its gradient was given."}`;
     const v = main.vertices[c.source], said = [`The gradient of ${main.names[c.source]} goes back through ${v.operation} to ${target}.`];
     if (c.count) said.push(`This is contribution ${c.count}${c.after ? ` (+=): it is added to what ${target} already had` : ""}.`);
     // What arrived and what goes on, in each pass.
     const sizes = passes.map(pass => [before(pass, k - FORWARD - 1, c.source), contribution(pass, k).contribution].map(rms));
-    said.push(`Its RMS ${both(sizes.map(change), ", and ", passes.length > 1 ? " in both" : "")}.`);
+    said.push(`The RMS ${both(sizes.map(change), ", and ", passes.length > 1 ? " in both" : "")}.`);
     const [was, is] = [0, 1].map(i => sizes.map(size => size[i])), [from, to] = [was, is].map(apart);
     if (passes.length === 1 || !from || !to || (alike(...was) && alike(...is))) return said.join(" ");
     const factor = v.inputs.find(i => i !== c.target && passes.some(pass => pass.names[i] !== main.names[i]));
@@ -435,11 +434,11 @@
     }
     for (const n of chosen) for (const vertex of within(main.boxes[n])) {
       const most = largest(passes.map(pass => pass.vertices[vertex].value));
-      const found = passes.map(pass => gradients(pass, step).get(vertex));
+      const found = passes.map(pass => gradients(pass).get(vertex));
       const steepest = largest(found.map(g => g && g.sum));
       passes.forEach((pass, p) => {
         const name = pass.names[vertex];
-        if (computed(STEPS ? step : undefined).has(vertex)) columns[p].append(heat(pass.vertices[vertex].value, name, most));
+        if (computed().has(vertex)) columns[p].append(heat(pass.vertices[vertex].value, name, most));
         else columns[p].append(make("span", {}, `${name} is not computed yet`));
         if (found[p]) columns[p].append(heat(found[p].sum, `gradient of ${name}`, steepest, true));
       });
@@ -456,7 +455,7 @@
     if (all.every(Boolean)) work(all);
     else for (const i of new Set([...v.inputs, n])) {
       const values = passes.map(pass => pass.vertices[i].value);
-      values.forEach((value, p) => columns[p].append(...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values))));
+      values.forEach((value, p) => columns[p].append(make("div", {class: "sums"}, ...(i === n ? [make("span", {class: "sign"}, "→")] : []), heat(value, passes[p].names[i], largest(values)))));
     }
     rule(n);
   }
@@ -489,10 +488,11 @@
 
   // ------------------------------------------------------------ moving
 
-  function go(to, remember = true) {
+  function go(to) {
     step = Math.min(Math.max(Math.round(to), 1), STEPS);
     paint();
-    if (remember) { say(""); link(); }
+    say("");
+    link();
   }
   const move = by => go(seen[Math.min(Math.max(index() + by, 0), seen.length - 1)].last);
   function play() {
@@ -566,10 +566,10 @@
     $("controls").remove();
     $("keys").remove();
   } else {
-    step = matters || FORWARD || STEPS;
+    step = matters;
     $("play").addEventListener("click", play);
     data.stations.sort((a, b) => a.step - b.step);
-    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); });
+    for (const id of ["track", "stations"]) $(id).addEventListener("click", event => { if (event.target.dataset.step) go(event.target.dataset.step); if (event.detail) event.target.blur(); });
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
@@ -591,7 +591,7 @@
   window.addEventListener("resize", fit);
   narrow.addEventListener("change", layout);
   if (data.legend) {
-    const [low, high] = data.legend.ends.map(end => pretty(end.replaceAll(",", "")));
+    const [low, high] = data.legend.ends.map(pretty);
     const colours = data.legend.colours.map(colour => make("span", {style: `background: ${colour}`}));
     $("legend").append("RMS of the gradient, the size of a typical element:", make("br"), `${low} `, ...colours, ` ${high}${passes.length > 1 ? ` (left: ${label(0)}, right: ${label(1)})` : ""}`);
   } else $("legend").remove();
