@@ -421,7 +421,7 @@ def _drawn(name: str) -> str:
     """Return a chapter's picture, and the scripts that move it."""
     shown = importlib.import_module(f"demos.pictures.{name}").picture()
     own = Path(pictures.__path__[0], f"{name}.js").exists()
-    scripts = ["draws"] * ('"seed":' in shown) + ["axes"] * ('"axes":' in shown)
+    scripts = ["draws"] * ('"seed":' in shown) + ["axes"] * ("<label>" in shown)
     scripts += [name] * own
     return shown + "".join(f'<script defer src="pictures/{x}.js"></script>' for x in scripts)
 
