@@ -9,5 +9,6 @@ const show = () => {
 figure.querySelector(".moves").hidden = false;
 bar.value = 0;
 bar.addEventListener("input", show);
+window.addEventListener("beforeprint", () => { bar.value = bar.max; show(); });
 show();
 }

@@ -63,13 +63,18 @@ def still(found: dict[str, Any]) -> str:
     """Return a query's rows at three scales as a table, for a reader without JavaScript."""
     shown = []
     for scale, at in SCALES.items():
-        of_x, of_q = (f"{size[at]:.3g}" for size in found["sizes"])
+        of_x, of_q = (formula(_short(size[at])) for size in found["sizes"])
         said = f"c = {formula(scale)}: RMS at the scores {of_x}, at q {of_q}"
         shown.append(f'<tr><th colspan="6" scope="rowgroup">{said}</th></tr>')
         for name, values in found["rows"].items():
-            cells = "".join(f'<td class="number">{formula(f"{x:.3g}")}</td>' for x in values[at])
+            cells = "".join(f'<td class="number">{formula(_short(x))}</td>' for x in values[at])
             shown.append(f'<tr><th scope="row">{formula(NAMES[name])}</th>{cells}</tr>')
     return f'<div class="formula" tabindex="0"><table>{"".join(shown)}</table></div>'
+
+
+def _short(x: float) -> str:
+    """Return a number with three digits, a small one with a power of ten."""
+    return re.sub(r"e-0*", "·10^-", f"{x:.3g}")
 
 
 def lines() -> str:
