@@ -215,7 +215,7 @@ def llama_from(config: Any) -> GPT:
     options |= {"num_kv_heads": c.get("num_key_value_heads") or c["num_attention_heads"]}
     options |= {"d_ff": c["intermediate_size"], "d_k": c.get("head_dim"), "pairs": "halves"}
     options |= {"base": c.get("rope_theta") or 10_000.0, "eps": c["rms_norm_eps"]}
-    return llama(**options, tied=c["tie_word_embeddings"])
+    return llama(**options, tied=c.get("tie_word_embeddings", False))
 
 
 def bert_from(config: Any) -> TextEncoder:

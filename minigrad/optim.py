@@ -38,7 +38,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
-from minigrad.engine.other_words import in_our_words, kind_of
+from minigrad.engine.other_words import in_our_words
 from minigrad.engine.tensor import Array, Tensor, describe
 
 # (The order is the lesson's.)
@@ -63,8 +63,8 @@ class Optimizer:
         self.parameters = list(parameters)
         for i, p in enumerate(self.parameters):
             if not isinstance(p, Tensor) or p.node is not None or not p._parameter:
-                what = f"is not a leaf that requires a gradient, or did: {kind_of(p)}"
-                raise TypeError(f"parameters[{i}] {what} {p!r:.60}")
+                what = "is not a leaf of minigrad that requires a gradient, frozen or not"
+                raise TypeError(f"parameters[{i}] {what}: {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
         if not 0 <= lr < math.inf:

@@ -153,7 +153,7 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothin
     before = everything(other)
     for data in damaged + foreign:
         path.write_bytes(data)
-        words = r"save_checkpoint did not write it \(help\(.* bfloat16" if data in foreign else ""
+        words = r"save_checkpoint did not write it: help\(" if data in foreign else ""
         words = f"is not a checkpoint of minigrad, or is damaged: {words}"
         with pytest.raises(ValueError, match=words):
             load_checkpoint(path, **other)

@@ -195,7 +195,7 @@ NO_GRADIENTS = [
     (np.ones(3), r"ndarray of shape \(3,\)"),
     (Tensor(np.ones((2, 3))), "Tensor of shape"),
     (np.ones((2, 3), int), "ndarray of shape"),
-    (type("Tensor", (), {"__module__": "torch", "shape": (2, 3)})(), "torch.Tensor of shape"),
+    (type("Tensor", (), {"__module__": "torch", "shape": (2, 3)})(), "Tensor of shape"),
 ]
 
 

@@ -53,24 +53,22 @@ def explained(
         differ, worst, table = _elements(found.trial)
         heading += f"; {differ}"
         reasons += _doubts(found, worst)
-    in_doubt = bool(reasons)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
     lines, name, i = [heading], None, None
-    # While there is a doubt about f, a rule is named only if none remains when it is checked alone.
-    named = [each for each in search.wrong if not (in_doubt and _may_be_right(each[2]))]
+    named = [] if reasons else search.wrong  # while there is a doubt, no rule is named
     unsure = search.unsure + len(search.wrong) - len(named)
     if named:
         rule, i, how = named[0]
         name, fault = rule.name, "is wrong"
         if isinstance(how, Wrong) and how.order == 2:
             fault += " to second order"
-            if not in_doubt and not hasattr(rule.rule, "definition"):  # (which has its own record)
+            if not hasattr(rule.rule, "definition"):  # (which has its own record)
                 reasons.append(_left_by_a_vjp(how.trial))
         else:
             reasons += diagnosed(rule, i, rng)
         shape = rule.inputs[i].shape
         lines.append(f"The rule {name} {fault}: its VJP for input {i}, shape {shape}.")
-    elif isinstance(found, Wrong) and order == 1 and not in_doubt and not unsure:
+    elif isinstance(found, Wrong) and order == 1 and not reasons and not unsure:
         ways = "one way" if found.trial.gradient.any() else "every way"
         start = found.trial.claims.names[found.trial.i]
         reasons.append(f"f leaves the record on {ways} from {start}, {WAYS_OUT}.")
@@ -96,11 +94,6 @@ def _left_by_a_vjp(trial: Trial) -> str:
     if trial.gradient.any():
         how = f"a use of {what} leaves the record in the VJP; or a rule that the VJP uses is wrong"
     return f"The first derivative is right and the second one is not, because {how}."
-
-
-def _may_be_right(error: GradientError) -> bool:
-    """Return whether there is a doubt about what a rule's own check found."""
-    return isinstance(error, Wrong) and bool(_doubts(error, _elements(error.trial)[1]))
 
 
 def _doubts(wrong: Wrong, chosen: Array) -> list[str]:

@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.other_words import kind_of
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe, real_array
 
@@ -98,10 +97,8 @@ def gradients(
     xs = list(xs)
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor) or not x.requires_grad:
-            words = (
-                f"xs[{i}], {kind_of(x)} {describe(x)}, does not require a gradient: leave it out"
-            )
-            raise ValueError(f"gradients(): {words}")
+            what = "is not a Tensor of minigrad that requires a gradient: leave it out"
+            raise ValueError(f"gradients(): xs[{i}], {describe(x)}, {what}")
     check_root(y, "gradients()")
     seed = check_seed(y, gradient, "gradients()", recorded=create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
@@ -127,7 +124,7 @@ def grad_of(x: Tensor) -> Any:
     if not is_array or grad.shape != x.shape:
         raise TypeError(
             f"the .grad of {describe(x)} must be an array of floats of its shape (of a Tensor, its "
-            f".data): got {kind_of(grad)} of shape {np.shape(grad)}"
+            f".data): got {type(grad).__name__} of shape {np.shape(grad)}"
         )
     return grad
 
@@ -148,7 +145,7 @@ def collect(
 def check_root(y: Any, asked: str) -> None:
     """Refuse a y from which no record leads back."""
     if not isinstance(y, Tensor):
-        raise TypeError(f"{asked} starts at a Tensor of minigrad, but got {kind_of(y)}")
+        raise TypeError(f"{asked} starts at a Tensor of minigrad, but got {type(y)}")
     if not y.requires_grad:
         raise ValueError(
             f"{asked}: nothing leads back from {describe(y)}: no input required a gradient, "

@@ -53,12 +53,13 @@ OTHER_WORDS: dict[str, str] = {
 
 def complete(error: TypeError, options: Iterable[str]) -> None:
     """Add to Python's error what an option with PyTorch's name is called here."""
-    for word in [f"{option}=" for option in options if f"{option}=" in OTHER_WORDS]:
-        error.args = (f"{error}; instead of {word} use {OTHER_WORDS[word]}",)
+    for word in [f"{option}=" for option in options if f"'{option}'" in str(error)]:
+        if word in OTHER_WORDS:
+            error.args = (f"{error}; instead of {word} use {OTHER_WORDS[word]}",)
 
 
 def in_our_words(function: F) -> F:
-    """Return the function, whose error for an unknown option is completed."""
+    """Return the function; its error for an option of PyTorch's says what to write instead."""
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -69,9 +70,3 @@ def in_our_words(function: F) -> F:
             raise
 
     return called  # type: ignore[return-value]
-
-
-def kind_of(x: Any) -> str:
-    """Return the name of x's class, with its module if it is a Tensor of another library."""
-    module, kind = type(x).__module__, type(x).__name__
-    return f"{module}.Tensor" if kind == "Tensor" and module != "minigrad.engine.tensor" else kind

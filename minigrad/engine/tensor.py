@@ -43,13 +43,12 @@ would write into the array itself:
     Traceback (most recent call last):
     ValueError: output array is read-only
 
-Three more of PyTorch's lines end in an error of Python's own. For `x.size()` write `x.shape`, since
-`x.size` is a number, as in NumPy. For `x.grad.zero_()` write `x.grad = None`. And an optimizer
-(chapter 8) is given its rate: `SGD([x], lr=0.1)`.
+If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy. For
+`x.grad.zero_()` write `x.grad = None`. An optimizer (chapter 8) needs a rate: `SGD([x], lr=0.1)`.
 
-A tensor that does not require a gradient is a **constant**. It does not copy your array. If you
-write to your array, the constant changes too, so do not do that between the forward and the
-backward pass (`detect_anomaly` can look for it).
+A tensor that never required a gradient is a **constant**. It does not copy your array. If you write
+to your array, the constant changes too, so do not do that between the forward and the backward pass
+(`detect_anomaly` can look for it).
 
     >>> a = np.array([1.0, 2.0])
     >>> c = Tensor(a)
@@ -361,7 +360,7 @@ def frozen(array: Array, dtype: Any = None) -> Array:
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
-    """Return values as an array, without a copy if they are one already in this machine's bytes.
+    """Return values as an array, without a copy if they are one in this machine's byte order.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
     masked array, whose mask would be ignored.

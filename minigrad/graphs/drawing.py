@@ -16,7 +16,7 @@ from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
 from minigrad.graphs.model import Model, Vertex, plain, printable, walk
 from minigrad.graphs.page import page
-from minigrad.graphs.render import dot_text, refuse_many, render
+from minigrad.graphs.render import dot_text, render
 from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
@@ -93,7 +93,6 @@ class Graph:
         return write_whole(path, writers[path.suffix.lower()]())
 
     def _page(self) -> str:
-        refuse_many("operations on a page", sum(bool(v.operation) for v in self.vertices))
         last = self.vertices[-1]
         title = f"The graph of {last.title}" if last.named else "A graph"
         passes = [("", self.vertices, ())]

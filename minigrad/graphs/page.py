@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.graphs.folding import Box, Drawn, Folding
 from minigrad.graphs.model import Vertex, printable, spoken
+from minigrad.graphs.render import refuse_many
 from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, legend, lost
 from minigrad.graphs.summary import Summary, rounded
 from minigrad.graphs.worked import Row, computed, remark
@@ -56,6 +57,7 @@ def page(
     ValueError for passes that differ in their operations or contributions, and for a name that no
     result has.
     """
+    refuse_many("operations on a page", sum(bool(v.operation) for v in passes[0][1]))
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
     sent = [[(c.source, c.target, c.position) for c in each] for *_, each in passes]

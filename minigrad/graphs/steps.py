@@ -53,7 +53,6 @@ from minigrad.graphs.lines import Variable, line_of, named
 from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
 from minigrad.graphs.operations import ours
 from minigrad.graphs.page import page
-from minigrad.graphs.render import refuse_many
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
@@ -242,7 +241,6 @@ class Steps:
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
-        refuse_many("operations on a page", sum(bool(v.operation) for v in self.vertices))
         known = any(each.contributions for each in both)
         around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
         scale = limits or (around if known else None)

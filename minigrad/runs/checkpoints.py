@@ -116,8 +116,8 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
         header = {} if is_zip else json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         if "minigrad" not in header.get("__metadata__", ()):
             raise ValueError(
-                "save_checkpoint did not write it (help('attention.mapping') says how to load "
-                "PyTorch's weights from .safetensors and .pt files, in bfloat16 too)"
+                "save_checkpoint did not write it: help('attention.mapping') says what to do with "
+                "weights of PyTorch's"
             )
         checksum, _, about = header["__metadata__"]["minigrad"].partition(" ")
         arrays = load(data)
