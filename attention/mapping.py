@@ -19,11 +19,11 @@ BERT and Llama keep them apart.
     True
 
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
-Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
-NumPy has no bfloat16. Let PyTorch read a file of it (`safetensors.torch.load_file`), and pass
-`x.float()` of each array x. `llama_from` and `bert_from` build the model by a config.json. If none
-of the layouts below fits, write one: a list with a `Piece` for each array of the file. What is
-missing or left over is an error with its name.
+Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code. Your
+own one is read by `torch.load`. NumPy has no bfloat16. Let PyTorch read a file of it
+(`safetensors.torch.load_file`), and pass `x.float()` of each array x. `llama_from` and `bert_from`
+build the model by a config.json. If none of the layouts below fits, write one: a list with a
+`Piece` for each array of the file. What is missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
@@ -155,7 +155,9 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
 
 
 BERT = {
-    **{f"attention.w_{w[0]}": f"attention.self.{w}" for w in ("query", "key", "value")},
+    "attention.w_q": "attention.self.query",
+    "attention.w_k": "attention.self.key",
+    "attention.w_v": "attention.self.value",
     "attention.w_o": "attention.output.dense",
     "norm_attention": "attention.output.LayerNorm",
     "feed_forward.w_1": "intermediate.dense",
@@ -211,7 +213,7 @@ def llama_from(config: Any) -> GPT:
     that no shape shows and that `llama` does not have, such as scaled rotary positions.
     """
     must = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
-    c, options = _settings(config, must)
+    c, options = _settings(config, must | {"partial_rotary_factor": 1.0})
     options |= {"num_kv_heads": c.get("num_key_value_heads") or c["num_attention_heads"]}
     options |= {"d_ff": c["intermediate_size"], "d_k": c.get("head_dim"), "pairs": "halves"}
     options |= {"base": c.get("rope_theta") or 10_000.0, "eps": c["rms_norm_eps"]}
@@ -221,11 +223,11 @@ def llama_from(config: Any) -> GPT:
 def bert_from(config: Any) -> TextEncoder:
     """Build `bert` by a configuration of Hugging Face, as `llama_from` builds `llama`."""
     must = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-    c, options = _settings(config, must)
+    c, options = _settings(config, must | {"is_decoder": False})
     return bert(**options, num_kinds=c["type_vocab_size"], eps=c["layer_norm_eps"])
 
 
-def _settings(config: Any, must: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _settings(config: Any, must: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a configuration, and the options for its sizes; refuse other settings than `must`."""
     c = dict(config if isinstance(config, Mapping) else config.to_dict())
     c |= (c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {})

@@ -56,11 +56,11 @@ class Optimizer:
     remembers: tuple[str, ...] = ()
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
-        if not isinstance(parameters, Iterable):
-            raise TypeError(
-                f"an optimizer takes model.parameters(): got a {type(parameters).__name__}"
+        self.parameters = _listed(parameters, "an optimizer")
+        if not self.parameters:
+            raise ValueError(
+                "an optimizer needs a parameter: got none (chapter 7.1 says what counts)"
             )
-        self.parameters = list(parameters)
         for i, p in enumerate(self.parameters):
             if not isinstance(p, Tensor) or p.node is not None or not p._parameter:
                 what = "is not a leaf of minigrad that requires a gradient, frozen or not"
@@ -87,7 +87,9 @@ class Optimizer:
         self.lr = float(self.lr)  # (a number of NumPy's would make float32 arrays float64 ones)
         found = [grad_of(p) if p.requires_grad else None for p in self.parameters]
         if all(g is None for g in found):
-            raise RuntimeError("no parameter has a gradient: call loss.backward() before step()")
+            raise RuntimeError(
+                "no parameter has a gradient: call loss.backward() before step(), or unfreeze one"
+            )
         self.steps += 1
         for i, (p, g) in enumerate(zip(self.parameters, found, strict=True)):
             if g is not None:
@@ -233,7 +235,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     steps. A frozen parameter does not count, whatever its `.grad`. FloatingPointError if a gradient
     is not finite, RuntimeError if there is none.
     """
-    given = [(p, g) for p in parameters if p.requires_grad and (g := grad_of(p)) is not None]
+    listed = _listed(parameters, "clip_gradients")
+    given = [(p, g) for p in listed if p.requires_grad and (g := grad_of(p)) is not None]
     if not given:
         raise RuntimeError("clip_gradients found no gradient: call loss.backward() before it")
     if wrong := [describe(p) for p, g in given if not np.isfinite(g).all()]:
@@ -263,3 +266,11 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
         return peak * step / warmup
     done = min((step - warmup) / max(total - warmup, 1), 1.0)
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+
+
+def _listed(parameters: Iterable[Tensor], asked: str) -> list[Tensor]:
+    """Return the parameters as a list. TypeError for a model, and for a single Tensor."""
+    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+        kind = type(parameters).__name__
+        raise TypeError(f"{asked} takes model.parameters(), or a list: got a {kind}")
+    return list(parameters)

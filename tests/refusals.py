@@ -74,7 +74,7 @@ t.backward(1j * A) → TypeError: real numbers.*complex128
 backward(c) → ValueError: from 'c' \(3,\): no input required
 backward(2.0) → TypeError: starts at a Tensor of minigrad, but got <class .float
 backward(other) → TypeError: starts at a Tensor of minigrad, but got <class .torch.Tensor.>$
-gradients(t.sum(), [other]) → ValueError: xs\[0\], \(\), is not a Tensor of minigrad that requires a gradient
+gradients(t.sum(), [other]) → ValueError: xs\[0\], \(\), is not a Tensor of minigrad
 no_grad(np.exp)(s).backward() → ValueError: or it was computed under no_grad\(\)
 gradients(t.sum(), t) → TypeError: list of tensors: write \[x\]
 gradients(t.sum(), [t, c]) → ValueError: xs\[1\], 'c' \(3,\), is not a T
@@ -219,7 +219,11 @@ Linear(5, 7) → TypeError: rng
 xavier_uniform((5,), rng=rng) → ValueError: ^fan-in and fan-out are the last two axes of a weight
 
 # 8 Optimizers
-Adam(Linear(2, 3, rng=rng)) → TypeError: an optimizer takes model.parameters\(\): got a Linear$
+Adam(Linear(2, 3, rng=rng)) → TypeError: ^an optimizer takes model.parameters\(\), or a list: got
+Adam([]) → ValueError: an optimizer needs a parameter: got none
+Adam(Tensor([1.0], requires_grad=True)) → TypeError: or a list: got a Tensor$
+clip_gradients(t, 1.0) → TypeError: ^clip_gradients takes model.parameters\(\), or a list: got
+grad(t, [t]) → TypeError: grad takes a function: of a tensor y, gradients
 Linear(2, 3, rng=3) → TypeError: drawn from rng=np.random.default_rng\(seed\): got 3$
 SGD([other], 0.1) → TypeError: a leaf of minigrad that requires a gradient, frozen or not: <
 linear(["a"] * 5) → TypeError: ^Linear takes real numbers, but got an array of dtype <U1$

@@ -361,7 +361,9 @@ def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
         (llama_from, LLAMA_CONFIG, {"hidden_act": "gelu"}),
         (llama_from, LLAMA_CONFIG, {"rope_scaling": {"type": "linear", "factor": 2.0}}),
         (llama_from, LLAMA_CONFIG, {"rope_parameters": {"rope_type": "llama3"}}),
+        (llama_from, LLAMA_CONFIG, {"partial_rotary_factor": 0.5}),
         (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
+        (bert_from, BERT_CONFIG, {"is_decoder": True}),
     ],
 )
 def test_a_setting_that_no_shape_shows_and_no_model_of_ours_has_is_refused(build, config, other):

@@ -174,6 +174,8 @@ def test_a_module_without_a_call_of_its_own_calls_forward_and_steps_know_it():
     assert {"first", "second"} == {v.modules[-1].path for v in steps.vertices if v.modules}
     other = type("Other", (Templated,), {"forward": lambda self, x, power: power * x})()
     np.testing.assert_array_equal([Templated()(x).data[0, 0], other(x)[0, 0]], [-y.data[0, 0], -2])
+    own = type("Own", (Module,), {"__call__": lambda self, x: x})
+    assert type("Derived", (own,), {"forward": lambda self, x: 2 * x})()(1.0) == 2.0
     y.sum().backward()
     assert all(p.grad is not None for p in (model.first.weight, model.second.weight))
     model.zero_grad()
@@ -351,6 +353,8 @@ def test_a_parameter_that_is_a_result_is_refused_by_its_name_and_operation(opera
             ask()
     model.leaf = leaf  # which is trained and saved under this name
     assert len(model.parameters()) == 3
+    model.leaf, model.inner.weight.requires_grad = None, False
+    assert len(model.parameters()) == 2  # (b may be what a frozen model made of another's result)
 
 
 def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():
@@ -361,7 +365,10 @@ def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing
     state |= {"inner.0.weight": np.ones((D_OUT, D_IN)), "inner.0.wieght": np.ones(2), "x": 1.0}
     with pytest.raises(ValueError, match="^this state does not fit Frozen: ") as error:
         model.load_state_dict(state)
-    assert str(error.value).split(": ", 1)[1].split("; ") == [
+    said = str(error.value).removesuffix(
+        " (a Tensor that a call keeps is state, too: keep its .data)"
+    )
+    assert said.split(": ", 1)[1].split("; ") == [
         "frozen is missing",
         "inner.0.bias is missing",
         "inner.0.wieght is unexpected",

@@ -376,6 +376,8 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
     for optimizer in (SGD, Adam, AdamW):
         with pytest.raises(TypeError, match="; instead of weight_decay= use decay= of AdamW$"):
             optimizer([leaf()], lr=0.1, weight_decay=0.1)
+    with pytest.raises(TypeError, match="'NoneType'$"):  # (not an error about an option)
+        minigrad.primitive(lambda x, /, *, dim: (x + None, None))(leaf(), dim=0)
 
 
 PYTHONS = {  # lines of PyTorch's that Python or NumPy answers, and what to write

@@ -35,7 +35,8 @@ mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 
 wrong: keep inputs away from its kink.
 
 When the check fails it says which rule of f is wrong, and which mistake fits, if one does. Where a
-difference is too coarse to tell, it says so ("unresolved").
+difference is too coarse to tell, it says so ("unresolved"). Check at inputs of ordinary size: a
+step is a part of x, and where x is large f may change within one step.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
     rounding = 1000 * np.finfo(float).eps * trial.claims.magnitude[j] / NEARER
     for flat in chosen:
         u = np.zeros(trial.point.shape)
-        u.flat[flat] = min(trial.length.flat[flat], 1024.0)  # (also a large x moves by less than 1)
+        u.flat[flat] = trial.length.flat[flat]
         points = [trial.point + h * u for h in (-NEAR, -NEARER, 0.0, NEARER, NEAR)]
         a, b, c, d, e = (float(trial.claims.along(i)(point)[j]) for point in points)
         below, above = (c - b) / NEARER, (d - c) / NEARER

@@ -102,6 +102,8 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
     >>> grad(lambda x: x * grad(lambda y: x * y)(1.0))(3.0)     # x · x, through the inner grad
     array(6.)
     """
+    if not callable(f):
+        raise TypeError("grad takes a function: of a tensor y, gradients(y, [x]) are the gradients")
     both = value_and_grad(f, argnums)
     return lambda *args, **options: both(*args, **options)[1]
 

@@ -339,6 +339,7 @@ def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     if node.spent:
         raise RuntimeError(
             f"the record of {node.name} {t.shape} was already dropped by an earlier backward pass: "
-            "run the forward pass again, or ask the first pass to keep it with retain_graph=True"
+            "run the whole forward pass again (an attribute may keep a part of it), or ask the "
+            "first pass to keep it with retain_graph=True"
         )
     return inputs

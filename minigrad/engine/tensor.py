@@ -44,7 +44,8 @@ would write into the array itself:
     ValueError: output array is read-only
 
 If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy. For
-`x.grad.zero_()` write `x.grad = None`. An optimizer (chapter 8) needs a rate: `SGD([x], lr=0.1)`.
+`x.grad.zero_()` write `x.grad = None`, and for `x.transpose(-2, -1)`, which here gives the order of
+all axes, `x.mT`. An optimizer (chapter 8) needs a rate: `SGD([x], lr=0.1)`.
 
 A tensor that never required a gradient is a **constant**. It does not copy your array. If you write
 to your array, the constant changes too, so do not do that between the forward and the backward pass

@@ -57,7 +57,7 @@ class Words(NDArrayOperatorsMixin):
     `np.less_equal(a, b)`, which is answered by `__array_ufunc__` below.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__",)  # (a Tensor takes weak references)
 
     # One of each kind: an operator, a comparison (which has no derivative), a method, and the two
     # methods that NumPy calls.

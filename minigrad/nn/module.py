@@ -8,9 +8,11 @@ of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registe
 
 The **parameters** are the leaves that require a gradient, and those that did until they were
 **frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state** is every
-leaf, constants too. What a set or another kind of object holds is not found. Nor is the leaf behind
-a result: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or saved. This
-is an error, unless the result also depends on a leaf that is found.
+leaf, constants too: keep what you only look at as an array, `self.seen = y.data`, and a running
+mean detached. What a set or another kind of object holds is not found. Nor is the leaf behind a
+result: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or saved. This is
+an error, unless a leaf of the model is frozen, or the result depends on one that is found. So
+compute a transposed (tied) weight at each call: kept, it would stay as it was.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -127,7 +129,9 @@ class Module:
             elif x.dtype.kind != leaf.dtype.kind:
                 wrong.append(f"{name} has dtype {x.dtype}, which cannot become {leaf.dtype}")
         if wrong:
-            raise ValueError(f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}")
+            kept = " (a Tensor that a call keeps is state, too: keep its .data)"
+            told = "; ".join(wrong) + kept * ("unexpected" in "".join(wrong))
+            raise ValueError(f"this state does not fit {type(self).__name__}: {told}")
         for name, leaf in leaves.items():
             leaf.data = values[name]
 
@@ -193,6 +197,8 @@ def _leaves(owner: Module) -> dict[str, Tensor]:
     """Return every leaf under its dotted name. TypeError for a result of other leaves alone."""
     tensors = {name: t for name, t in _members(owner) if isinstance(t, Tensor)}
     leaves = {name: t for name, t in tensors.items() if t.node is None}
+    if any(t._parameter and not t.requires_grad for t in leaves.values()):
+        return leaves  # (of a result of frozen leaves alone the record knows none)
     for name, t in tensors.items():
         if t.node is None:
             continue
@@ -204,7 +210,7 @@ def _leaves(owner: Module) -> dict[str, Tensor]:
             raise TypeError(
                 f"{name} is the result of {t.node.name}, and only leaves are trained and saved: "
                 "make a leaf of the finished array, Tensor(array, requires_grad=True), or compute "
-                f"{name} whenever the model is called"
+                f"{name} whenever the model is called, or keep it outside of the model"
             )
     return leaves
 
