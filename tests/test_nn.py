@@ -353,6 +353,9 @@ def test_a_parameter_that_is_a_result_is_refused_by_its_name_and_operation(opera
             ask()
     model.leaf = leaf  # which is trained and saved under this name
     assert len(model.parameters()) == 3
+    tied = r"^weight is a parameter, and the result of swapaxes would not follow what it was made"
+    with pytest.raises(TypeError, match=tied):
+        model.inner.weight = leaf.mT
     model.leaf, model.inner.weight.requires_grad = None, False
     assert len(model.parameters()) == 2  # (b may be what a frozen model made of another's result)
 

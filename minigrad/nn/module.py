@@ -11,8 +11,8 @@ The **parameters** are the leaves that require a gradient, and those that did un
 leaf, constants too: keep what you only look at as an array, `self.seen = y.data`, and a running
 mean detached. What a set or another kind of object holds is not found. Nor is the leaf behind a
 result: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or saved. This is
-an error, unless a leaf of the model is frozen, or the result depends on one that is found. So
-compute a transposed (tied) weight at each call: kept, it would stay as it was.
+an error, unless a leaf of the model is frozen, or the result depends on one that is found. Nor may
+a result take a parameter's place, such as a transposed weight: compute it at each call.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -68,6 +68,16 @@ class Module:
             cls.__call__ = _noting(cls.__call__)  # type: ignore[method-assign]
         elif hasattr(cls, "forward") and "forward" not in unwrap(owner.__call__).__code__.co_names:
             cls.__call__ = _noting(Module.__call__)  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute. TypeError for a result in the place of a parameter."""
+        old = vars(self).get(name)
+        if isinstance(value, Tensor) and value.node and isinstance(old, Tensor) and old._parameter:
+            raise TypeError(
+                f"{name} is a parameter, and the result of {value.node.name} would not follow what "
+                f"it was made from: set {name}.data, or compute {name} whenever the model is called"
+            )
+        super().__setattr__(name, value)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute the layer's output: every subclass defines this, or forward(…)."""
