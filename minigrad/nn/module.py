@@ -7,12 +7,14 @@ and their names fall out of the attributes' names: `blocks.0.w_q.weight` is the 
 of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registered anywhere.
 
 The **parameters** are the leaves that require a gradient, and those that did until they were
-**frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state** is every
-leaf, constants too: keep what you only look at as an array, `self.seen = y.data`, and a running
-mean detached. What a set or another kind of object holds is not found. Nor is the leaf behind a
-result: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or saved. This is
-an error, unless a leaf of the model is frozen, or the result depends on one that is found. Nor may
-a result take a parameter's place, such as a transposed weight: compute it at each call.
+**frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state**, which is
+saved, is every leaf, constants too.
+
+Some attributes are not what they seem. A leaf in a set is not found. A result hides the
+leaf that it was made from: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be
+trained or saved, and where that is known it is an error. So is a result in the place of a
+parameter, such as a transposed weight: compute it at each call. And a constant that you only look
+at becomes a part of the state: keep its array, `self.seen = y.data`.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
