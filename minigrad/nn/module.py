@@ -10,11 +10,11 @@ The **parameters** are the leaves that require a gradient, and those that did un
 **frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state**, which is
 saved, is every leaf, constants too.
 
-Some attributes are not what they seem. A leaf in a set is not found. A result hides the
-leaf that it was made from: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be
-trained or saved, and where that is known it is an error. So is a result in the place of a
-parameter, such as a transposed weight: compute it at each call. And a constant that you only look
-at becomes a part of the state: keep its array, `self.seen = y.data`.
+Some attributes are not what they seem. A leaf in a set is not found. A result hides the leaf that
+it was made from: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or
+saved, and where that is known it is an error. So is a result in the place of a parameter, such as a
+transposed weight: compute it at each call. And a constant that you only look at becomes a part of
+the state: keep its array, `self.seen = y.data`.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
