@@ -190,15 +190,18 @@ SHORT = {  # f changes over less than the shortest step, which is relative
     "cross_entropy": (lambda x: mg.cross_entropy(x, [0]), 1e6 + np.array([[0.3, 0.1, -0.5]])),
     "softmax": (mg.softmax, FAR + 1e8 - 1e6),
     "median": (lambda x: np.sort(x)[1], FAR),
+    "log": (np.log, [1e-12, 1.0]),
     "in a band": (lambda x: (x * [1.0, 1e-9]).sum() + 1e-6 * np.sin(x[1]), [1e6, 1e6 + 0.25]),
 }
 
 
 @pytest.mark.parametrize(("f", "x"), SHORT.values(), ids=SHORT)
-def test_a_right_rule_at_a_large_input_is_not_accused_and_the_doubt_is_said(f, x):
+def test_a_right_rule_at_a_large_or_small_input_is_not_accused_and_the_doubt_is_said(f, x):
     report = gradcheck(f, x)
     (doubt,) = {c.doubt for c in report.unresolved} - {""}
-    assert not report and doubt.startswith("(input 0) is large, and f changes over less than")
+    assert not report and doubt.startswith(
+        "(input 0) is large, or small, and f changes over less than"
+    )
     assert f"unresolved: {doubt}" in str(report)
 
 

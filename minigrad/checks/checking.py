@@ -65,7 +65,7 @@ DIRECTIONS = 3
 # itself: on the rules of chapter 3 the true error is seldom above three of them.
 DOUBT = 20.0
 BAND = 1e4  # how much the elements of one band may differ in their part of the slope
-LARGE = "{} is large, and f changes over less than the shortest step h: shift or scale the input"
+LESS = "{} is large, or small, and f changes over less than the shortest step: shift or scale it"
 VERDICTS = ("zero", "agrees", "unresolved")  # from best to worst
 
 
@@ -204,12 +204,14 @@ class Trial:
             # right one near a pole, which the first steps jumped over, does not.
             slope, coarse = (1024 * x for x in self.slope(u / 1024))
             verdict = self._verdict(rtol * typical, claim, slope, coarse)
-        if verdict == "WRONG" and (size := self.length.max(initial=0.0)) > 1024:
-            # A third look, with steps of at most 1/8. It can only withdraw the accusation, where it
-            # sees the slope that is claimed and rules out the slope that longer steps saw.
+        small = self.length / np.where(self.point == 0, self.length, np.abs(self.point))
+        if verdict == "WRONG" and (size := max(self.length.max(), small.max())) > 1024:
+            # A third look, with steps of at most 1/8, and of a part of a small element. It can only
+            # withdraw the accusation, where it sees the slope that is claimed and rules out the
+            # slope that longer steps saw.
             near, coarse_near = (size * x for x in self.slope(u / size))
             if abs(claim - near) <= max(rtol * typical, DOUBT * coarse_near) < abs(slope - near):
-                verdict, doubt = "unresolved", LARGE.format(self.claims.names[self.i])
+                verdict, doubt = "unresolved", LESS.format(self.claims.names[self.i])
         if verdict == "WRONG":
             raise Wrong(self, claim, slope)
         return Comparison(
