@@ -58,7 +58,7 @@ BUDGETS = {
     "demos/": 19_100,
     "tests/": 22_755,  # 22,050 before the pictures moved, 22,550 before issue “Mend”
 }
-BOOK = 9_555  # the chapters; 9,500 before issue “Mend”
+BOOK = 9_560  # the chapters; 9,500 before issue “Mend”
 WEB = 2_700  # .js, .css and .html
 DATA = {  # what a command wrote
     "demos/laboratory/results_full_steps.json",  # laboratory --full
