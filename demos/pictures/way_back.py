@@ -65,8 +65,8 @@ def picture() -> str:
     alt += "".join(f", ∂L/∂{name} {shown(found[f'∂L/∂{name}'][0])}" for name in "pzq") + "."
     buttons = "".join(f'<button type="button">query {i + 1}</button> ' for i in range(len(Q)))
     kept = {"Q": Q.tolist(), "K": K.tolist(), "V": V.tolist(), "G": G.tolist(), "scale": SCALE}
-    says = "L is the sum of the g·o of all three queries. A score’s gradient is its weight times "
-    says += "how far its ∂L/∂p is above the average, which is g·o. The query’s is ½ times the sum "
-    says += "of the keys with these factors."
+    says = "L is the sum of g·o over three queries, each with its own g. A score’s gradient is its "
+    says += "weight times how far its ∂L/∂p is above the average, which is g·o. The query’s is "
+    says += "1/√d_k = ½ times the sum of the keys, each times its score’s gradient."
     moved = f'{buttons}<p aria-live="polite"></p>{data(kept)}'
     return figure("way_back", drawing(440, 430, parts, alt), says, moved)
