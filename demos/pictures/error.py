@@ -33,8 +33,8 @@ def picture() -> str:
     alt = f"The error of a central difference of x³ at 1 over the step is a V: {errors[0]:.0e} at "
     alt += f"1e-12, {errors[best]:.0e} at {10 ** STEPS[best]:.0e}, {errors[-1]:.0e} at 1."
     bar = slider("Step h", -12, 0, -3, 0.25) + '<p aria-live="polite"></p>'
-    says = "With a large step the third derivative counts: for x³ the difference is wrong by "
-    says += "f′′′ h²/6 = h². With a small step rounding counts, because it is divided by 2h. "
+    says = "With a large step the third derivative counts: for x³ the difference is wrong by h². "
+    says += "With a small step rounding counts, because it is divided by 2h. "
     says += f"The best step here is near 10^{number(STEPS[best])}."
     svg = drawing(470, 292, parts, alt)
     return figure("error", svg, says, bar + data({"axes": AXES, "floor": FLOOR}))

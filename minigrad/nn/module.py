@@ -49,7 +49,8 @@ from minigrad.engine.tensor import Array, Tensor, real_array
 class Module:
     """An object with parameters. Subclasses set them as attributes and define `__call__`.
 
-    Or they define forward(…), as in PyTorch, and `__call__` calls it, in a subclass of Linear too.
+    Or they define forward(…), as in PyTorch, and `__call__` calls it, in a subclass of Linear too:
+    there `super().__call__(x)` is what Linear computes.
 
     Several threads may compute with one module. Only one thread at a time may change it (`train`,
     `eval`, `load_state_dict`, `astype`, an optimizer's step), while no other computes.
