@@ -3,7 +3,6 @@
 In a module `name.py`, `picture()` returns the HTML of a figure: an SVG in the site's colours, and a
 caption. The figure is true and legible without its script, on paper too.
 Some move: `name.js` finds the figure by its id, and what it computes is tested against minigrad.
-`states.js` moves those that only go from one state to the next.
 """
 
 from __future__ import annotations
@@ -35,13 +34,7 @@ Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is ri
 
 
 def figure(name: str, svg: str, says: str, controls: str = "") -> str:
-    """Return a figure: the drawing, its controls (hidden until its script runs), and its caption.
-
-    Of a drawing with states the last one is seen until its script runs.
-    """
-    if last := re.search(r'<input type="range" max="(\d+)"', controls):
-        hidden = lambda m: m[0] + ' style="display: none"' * (last[1] not in m[1].split())
-        svg = re.sub(r' data-at="([^"]*)"', hidden, svg)
+    """Return a figure: the drawing, its controls (hidden until its script runs), its caption."""
     moved = f'<div class="moves" hidden>{controls}</div>' * bool(controls)
     says = f"<figcaption>{inline(says)}</figcaption>"
     return f'<figure class="pic" id="{name}">{svg}{moved}{says}</figure>'
@@ -113,13 +106,6 @@ def slider(name: str, low: float, high: float, start: float, step: float = 1) ->
     """Return a slider below its name and its value, which its script fills in."""
     ends = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{start:g}"'
     return f'<label>{formula(name)}: <b></b><input type="range" {ends}></label>'
-
-
-def states(says: Sequence[str], label: str) -> str:
-    """Return what moves a drawing from one state to the next: its parts have data-at="1 2"."""
-    told = "".join(f'<p data-at="{i}">{inline(each)}</p>' for i, each in enumerate(says))
-    last = len(says) - 1
-    return f'<input type="range" max="{last}" value="{last}" aria-label="{escape(label)}">{told}'
 
 
 def _attributes(kind: str, at: dict[str, str]) -> str:

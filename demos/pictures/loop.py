@@ -2,7 +2,8 @@
 
 import re
 
-from demos.pictures import box, drawing, figure, line, number, states, text
+from demos.pictures import box, drawing, figure, line, number, text
+from demos.site._templates import inline
 from minigrad.idea import Value, minus_log, multiply
 
 PLACES = {"x": (48, 60), "c": (48, 175), "a": (172, 60), "b": (296, 115), "L": (418, 115)}
@@ -64,4 +65,9 @@ def picture() -> str:
     found = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
     alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {found}."
     says = "x is used twice, so its gradient is a sum: −0.5 from each use."
-    return figure("loop", drawing(470, 230, parts, alt), says, states(told, "Turn of the loop"))
+    last = count - 1  # the turn that is seen until the script runs
+    hidden = lambda m: m[0] + ' style="display: none"' * (str(last) not in m[1].split())
+    svg = re.sub(r' data-at="([^"]*)"', hidden, drawing(470, 230, parts, alt))
+    bar = f'<input type="range" max="{last}" value="{last}" aria-label="Turn of the loop">'
+    bar += "".join(f'<p data-at="{i}">{inline(each)}</p>' for i, each in enumerate(told))
+    return figure("loop", svg, says, bar)

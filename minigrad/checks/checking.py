@@ -204,7 +204,7 @@ class Trial:
             # right one near a pole, which the first steps jumped over, does not.
             slope, coarse = (1024 * x for x in self.slope(u / 1024))
             verdict = self._verdict(rtol * typical, claim, slope, coarse)
-        small = self.length / np.where(self.point == 0, self.length, np.abs(self.point))
+            small = self.length / np.where(self.point == 0, self.length, np.abs(self.point))
         if verdict == "WRONG" and (size := max(self.length.max(), small.max())) > 1024:
             # A third look, with steps of at most 1/8, and of a part of a small element. It can only
             # withdraw the accusation, where it sees the slope that is claimed and rules out the

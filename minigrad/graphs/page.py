@@ -262,11 +262,12 @@ def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
 
     The step that matters is the contribution that falls most, in one of the passes.
     """
-    vertices, names = passes[0][1], spoken(passes[0][1])
+    vertices = passes[0][1]
     done = sum(bool(v.operation) for v in vertices)
     matters = min(_least(its, sent) for _, its, sent in passes)[1]
     sent = [*enumerate(passes[0][2], done + 1)]
     if at is not None:
+        names = spoken(vertices)
         known = {names[c.source]: n for n, c in reversed(sent) if c.source is not None}
         if at not in known:
             all_of = ", ".join(reversed(known))

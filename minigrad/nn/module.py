@@ -133,8 +133,8 @@ class Module:
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
             for name, x in state.items()
         }
-        wrong = [f"{name} is missing" for name in leaves if name not in values]
-        wrong += [f"{name} is unexpected" for name in values if name not in leaves]
+        extra = [f"{name} is unexpected" for name in values if name not in leaves]
+        wrong = [f"{name} is missing" for name in leaves if name not in values] + extra
         for name, leaf in leaves.items():
             x = values.get(name, leaf.data)
             if x.shape != leaf.shape:
@@ -143,7 +143,7 @@ class Module:
                 wrong.append(f"{name} has dtype {x.dtype}, which cannot become {leaf.dtype}")
         if wrong:
             kept = " (a Tensor that a call keeps is state, too: keep its .data)"
-            told = "; ".join(wrong) + kept * ("unexpected" in "".join(wrong))
+            told = "; ".join(wrong) + kept * bool(extra)
             raise ValueError(f"this state does not fit {type(self).__name__}: {told}")
         for name, leaf in leaves.items():
             leaf.data = values[name]
