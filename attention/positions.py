@@ -77,7 +77,7 @@ class SinusoidalPositions(Module):
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """Add the rows of positions start, start + 1, … to x."""
         rows = sinusoidal(x.shape[-2], x.shape[-1], start=start)
-        return x + rows.astype(x.dtype)
+        return x + rows.astype(np.result_type(x.dtype, np.float32))  # (x may be integers)
 
 
 def rotary(
@@ -103,8 +103,7 @@ def rotary(
         raise ValueError(f"pairs of features are 'neighbours' or 'halves': got pairs={pairs!r}")
     T, d_k = x.shape[-2:]
     angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
-    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    return rotate_pairs(x, cos=cos, sin=sin, pairs=pairs)
+    return rotate_pairs(x, cos=np.cos(angles), sin=np.sin(angles), pairs=pairs)
 
 
 def _angles(start: int, T: int, d: int, base: float) -> Array:

@@ -42,6 +42,13 @@ Tensor(1j) → TypeError: Tensor takes real numbers.*dtype complex128
 Tensor(None) → TypeError: Tensor takes real numbers.*dtype object
 Tensor("3", dtype=float) → TypeError: real numbers
 Tensor([1.0], dtype=complex) → TypeError: real numbers.*dtype complex128
+Tensor(np.ones(2, np.float16)) → TypeError: ^Tensor takes float32 or float64.* float16: use \.ast
+Tensor([1.0], dtype=np.longdouble) → TypeError: ^Tensor takes float32 or float64, but
+Tensor(300, dtype=np.uint8) → ValueError: ^Tensor cannot hold 300 as uint8: use another dtype$
+Tensor(-1, dtype=np.uint8) → ValueError: ^Tensor cannot hold -1 as uint8
+Tensor([1.0, np.nan], dtype=int) → ValueError: ^Tensor cannot hold nan as int64
+Tensor([1.0, 1e300], dtype=np.float32) → ValueError: ^Tensor cannot hold 1e\+300 as float32
+linear.astype(np.float32).bias.data = [1e300] * 7 → ValueError: ^data cannot hold 1e\+300 as float32
 len(s) → TypeError: unsized
 Tensor(q) → TypeError: cut t out of its record.*t\.detach\(\)
 Tensor(np.ma.array([1.0], mask=[True])) → TypeError: ignore|drop the gradient
@@ -62,6 +69,12 @@ f"{q:.2f}" → ValueError: size 1
 # 1.3 Rules
 t * np.ones(7) → ValueError: ^multiply of 't' \(3,\) and \(7,\): .
 t[7] → IndexError: ^getitem of 't' \(3,\): index 7 is out of bounds
+q.astype(np.float16) → TypeError: ^astype takes float32 or float64, but got float16
+linear.astype(np.float16) → TypeError: ^Linear\.astype takes float32 or float64, but got float16
+layer_norm(M.astype(np.float16), 1.0, 0.0) → TypeError: ^layer_norm takes float32 or float64
+primitive(lambda x, /: (x.astype("g"), None))(t) → TypeError: ^the value of <lambda> takes float
+t.astype(np.float32) * c → TypeError: ^multiply of float32 would become float64 beside .* 'c'
+c * Tensor(A.astype(np.float32)) → TypeError: 'c' \(3,\).*use \.astype\(np\.float32\) on
 t.sum(axis=2) → ValueError: ^sum of 't' \(3,\): axis 2 is out of
 
 # 1.4 Words

@@ -384,7 +384,12 @@ def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing
 
 @pytest.mark.parametrize(
     ("leaf", "fits", "refused"),
-    [(np.float32, np.float64, np.uint16), (int, np.int8, float), (bool, bool, np.uint8)],
+    [
+        (np.float32, np.float64, np.uint16),
+        (np.float32, np.float16, np.uint16),
+        (int, np.int8, float),
+        (bool, bool, np.uint8),
+    ],
 )
 def test_a_leaf_takes_numbers_of_its_kind_alone(leaf, fits, refused):
     """Integers for floats may be the bits of bfloat16: NumPy has no name for that format."""
@@ -395,6 +400,10 @@ def test_a_leaf_takes_numbers_of_its_kind_alone(leaf, fits, refused):
     with pytest.raises(ValueError, match=said):
         model.load_state_dict(state | {"mask": np.ones(2, refused)})
     assert not model.mask.data.any()
+    if leaf is np.float32:
+        with pytest.raises(ValueError, match=r"^mask cannot hold 1e\+300 as float32"):
+            model.load_state_dict(state | {"weight": 0 * state["weight"], "mask": [1e300, 1.0]})
+        assert model.weight.data.all()
     model.load_state_dict(state | {"mask": np.ones(2, fits)})
     np.testing.assert_array_equal(model.mask.data, np.ones(2, leaf), strict=True)
 

@@ -161,3 +161,10 @@ def test_rotary_is_one_node_whose_gradient_is_turned_back(pairs):
     (back,) = gradients(y, [x], y.data)
     np.testing.assert_allclose(back, x.data, rtol=1e-13)
     assert gradcheck(lambda x: rotary(x, 2, pairs=pairs), x.data)
+
+
+@pytest.mark.parametrize("add", [rotary, SinusoidalPositions()])
+def test_integers_get_positions_that_are_not_cut_to_integers(add):
+    x = np.arange(8).reshape(2, 4)
+    np.testing.assert_array_equal(add(Tensor(x), 1).data, add(Tensor(x.astype(float)), 1).data)
+    assert add(Tensor(x, dtype=np.float32), 1).dtype == np.float32

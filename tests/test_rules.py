@@ -260,12 +260,13 @@ def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y(writt
 # ---------------------------------------------------------------- law: dtypes and subclasses
 
 
-def test_numbers_take_the_dtype_of_the_tensor_beside_them_and_arrays_keep_theirs():
+def test_numbers_and_arrays_take_the_dtype_of_the_tensor_beside_them():
     t = Tensor(A, dtype=np.float32)
-    for number in (2, 2.0, np.float64(2.0), np.array(2.0), Tensor(2.0)):
-        assert (t * number).dtype == (number * t).dtype == np.float32
-    for array in (A, A.tolist(), Tensor(A)):
-        assert (t * array).dtype == (array * t).dtype == np.float64
+    counts, half = np.arange(3), np.ones(3, np.float16)
+    for other in (2, 2.0, np.float64(2.0), np.array(2.0), Tensor(2.0), A, A.tolist(), counts, half):
+        assert (t * other).dtype == (other * t).dtype == np.float32
+    assert (t * Tensor(counts)).dtype == (Tensor(counts) * t).dtype == np.float32
+    assert (np.stack([t, A])).dtype == np.where(A > 0.5, t, A).dtype == np.float32
     assert (Tensor([1, 2, 3]) * 2.5).dtype == np.float64
     unless = primitive(lambda x, mask, /: (np.where(~mask, x, 0.0), lambda g, y: g, None))
     assert unless(t, True).dtype == np.float32  # a boolean stays one

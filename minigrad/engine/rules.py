@@ -52,7 +52,15 @@ import numpy as np
 
 from minigrad.engine.other_words import complete
 from minigrad.engine.record import WATCHERS, Node, is_recording, setting
-from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
+from minigrad.engine.tensor import (
+    Array,
+    Tensor,
+    as_operand,
+    check_floating,
+    describe,
+    real_array,
+    result,
+)
 
 
 @overload
@@ -129,7 +137,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             inputs, options = inputs[:arity], options | given  # the record keeps them by name
         if is_fused and _unfused.get():
             return definition(*[as_operand(x, rule.__name__) for x in inputs], **options)
-        arrays, dtype, requires_grad, ready = _arrays(inputs)
+        arrays, dtype, requires_grad, ready = _arrays(rule, inputs)
         if not ready:  # there are numbers, arrays, or tensors of several dtypes
             arrays = _in_one_dtype(rule, inputs, dtype)
         try:
@@ -205,7 +213,9 @@ def unfused() -> AbstractContextManager[None]:
     return setting(_unfused, True)
 
 
-def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, bool]:
+def _arrays(
+    rule: Callable[..., Any], inputs: tuple[Any, ...]
+) -> tuple[list[Array], Any, bool | None, bool]:
     """Return the Tensors' arrays and dtype, whether one requires a gradient, and if all is ready.
 
     If the dtypes differ, the dtype is that of `_dtype_beside`. The third answer is None if there is
@@ -227,40 +237,61 @@ def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, boo
             ready = False
     if alike:
         return arrays, dtype, requires_grad, ready
-    return arrays, _dtype_beside(inputs), requires_grad, False
+    return arrays, _dtype_beside(rule, inputs), requires_grad, False
 
 
 def _in_one_dtype(rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any) -> list[Array]:
-    """Return the inputs' arrays; numbers take the dtype of the floating tensors beside them.
+    """Return the inputs' arrays; numbers and arrays take the dtype of the tensors beside them.
 
     A rule may return one of its inputs, and the result is made read-only. So arrays of the caller's
     are given to it as views.
 
-    The dtype rule: without it `x * np.sqrt(d_k)` would turn a float32 model into a float64 one,
-    since np.sqrt gives a float64 scalar, and NumPy keeps an array's dtype only beside Python's int
-    and float. A number is whatever has no axes, also a Tensor: a learned temperature does not
-    change a model's dtype.
+    **The dtype rule.** What is floating is float32 or float64. Half precision would need other
+    sums, other norms and another ε in Adam, so float16 is refused, in functions of arrays too.
+
+    A number or a plain array takes the dtype of the floating tensor beside it. Otherwise
+    `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since np.sqrt gives a float64
+    scalar, and NumPy keeps an array's dtype only beside Python's int and float. A number is
+    whatever has no axes, also a Tensor: a learned temperature does not change a model's dtype.
+
+    A float64 constant with axes is refused beside a float32 tensor, because the whole model would
+    become float64, and slower, and nothing would show it. If both tensors require a gradient, the
+    result is float64, and each gradient has the dtype of its tensor.
     """
     beside = dtype if dtype is not None and dtype.kind == "f" else None
     arrays = []
     for x in inputs:
         kind = type(x)
+        keeps = False
         if kind is np.ndarray and x.dtype.kind in "fiub":
             a = x.view()
         elif beside is not None and (kind is float or kind is int):
             a = np.array(x, beside)
+        elif isinstance(x, Tensor):
+            a = x._array
+            keeps = a.ndim > 0 and a.dtype.kind == "f"
         else:
-            a = x._array if isinstance(x, Tensor) else real_array(x, rule.__name__).view()
-        if beside is not None and a.dtype is not beside and a.ndim == 0 and a.dtype.kind != "b":
+            a = real_array(x, rule.__name__).view()
+        if beside is None:
+            check_floating(a.dtype, rule.__name__)
+        elif not keeps and a.dtype is not beside and a.dtype.kind != "b":
             a = a.astype(beside)
         arrays.append(a)
     return arrays
 
 
-def _dtype_beside(inputs: tuple[Any, ...]) -> np.dtype[Any] | None:
+def _dtype_beside(rule: Callable[..., Any], inputs: tuple[Any, ...]) -> np.dtype[Any] | None:
     """Return the dtype that numbers take: the floating tensors', of those with axes if any."""
-    floating = [x._array for x in inputs if isinstance(x, Tensor) and x._array.dtype.kind == "f"]
-    dtypes = {a.dtype for a in floating if a.ndim} or {a.dtype for a in floating}
+    floating = [x for x in inputs if isinstance(x, Tensor) and x._array.dtype.kind == "f"]
+    floating = [x for x in floating if x._array.ndim] or floating
+    dtypes = {x._array.dtype for x in floating}
+    for x in floating:
+        wide = len(dtypes) > 1 and x._array.ndim and x._array.dtype == np.float64
+        if wide and not x._requires_grad:
+            raise TypeError(
+                f"{rule.__name__} of float32 would become float64 beside the constant "
+                f"{describe(x)}, which is slower: use .astype(np.float32) on the constant"
+            )
     return np.result_type(*dtypes) if dtypes else None
 
 
@@ -286,4 +317,6 @@ def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any)
             f"but it returned {f'a tuple of {len(answer)}' if type(answer) is tuple else got}"
         )
     value = answer[0]() if callable(answer[0]) else answer[0]
-    return real_array(value, f"the value of {rule.__name__}")
+    value = real_array(value, f"the value of {rule.__name__}")
+    check_floating(value.dtype, f"the value of {rule.__name__}")
+    return value

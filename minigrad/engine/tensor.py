@@ -87,8 +87,9 @@ class Tensor(Words):
     computed from it is recorded, and `backward()` (chapter 2.2) adds ∂L/∂leaf to its `.grad`, a
     plain array. Without it, the tensor is a constant and shares the memory of the array you give:
     do not write to that array between the forward and the backward pass. `name` appears in errors
-    and in graphs. TypeError for values that are not real numbers, and for an integer tensor that is
-    to require a gradient.
+    and in graphs. TypeError for values that are not real numbers, for floats other than float32 and
+    float64 (chapter 1.3), and for an integer tensor that is to require a gradient. ValueError for a
+    value that the dtype cannot hold.
 
     Operators, methods and NumPy's own functions (`t * 2`, `t.sum()`, `np.exp(t)`) all record
     (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would silently lose
@@ -124,6 +125,7 @@ class Tensor(Words):
                 )
             values = values._array
         self._array = read_only(real_array(values, "Tensor", dtype))
+        check_floating(self._array.dtype, "Tensor")
         self._time = now()
         self._requires_grad = self._parameter = False
         self.node = None
@@ -183,7 +185,7 @@ class Tensor(Words):
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
         if not np.can_cast(array.dtype, self.dtype, "same_kind"):
             raise TypeError(f"data of dtype {self.dtype} cannot become {array.dtype}")
-        return array
+        return converted(array, self.dtype, "data")
 
     @property
     def requires_grad(self) -> bool:
@@ -364,18 +366,42 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     """Return values as an array, without a copy if they are one in this machine's byte order.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
-    masked array, whose mask would be ignored.
+    masked array, whose mask would be ignored. With a dtype the values are `converted`.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
     array = np.asarray(values)
     if dtype is not None and array.dtype.kind in "fiub":
-        array = array.astype(dtype, copy=False)
+        array = converted(array, np.dtype(dtype), asked)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
     if not array.dtype.isnative:  # its bytes are in the order of another machine, as in ">f4"
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def check_floating(dtype: np.dtype[Any], asked: str) -> None:
+    """Refuse a floating dtype other than float32 and float64."""
+    if dtype.kind == "f" and dtype.char not in "fd":
+        raise TypeError(
+            f"{asked} takes float32 or float64, but got {dtype}: use .astype(np.float32)"
+        )
+
+
+def converted(array: Array, dtype: np.dtype[Any], asked: str) -> Array:
+    """Return the array in another dtype; ValueError if a value would wrap around or overflow."""
+    if array.dtype == dtype:
+        return array
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = array.astype(dtype)
+    held = np.array(True)
+    if dtype.kind in "iu":
+        held = values == (np.trunc(array) if array.dtype.kind == "f" else array)
+    elif dtype.kind == "f":
+        held = np.isfinite(values) | ~np.isfinite(array)
+    if not held.all():
+        raise ValueError(f"{asked} cannot hold {array[~held][0]} as {dtype}: use another dtype")
+    return values
 
 
 def as_operand(x: Any, asked: str) -> Any:

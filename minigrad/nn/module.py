@@ -43,7 +43,7 @@ import numpy as np
 
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
-from minigrad.engine.tensor import Array, Tensor, real_array
+from minigrad.engine.tensor import Array, Tensor, check_floating, converted, real_array
 
 
 class Module:
@@ -145,8 +145,9 @@ class Module:
             kept = " (a Tensor that a call keeps is state, too: keep its .data)"
             told = "; ".join(wrong) + kept * bool(extra)
             raise ValueError(f"this state does not fit {type(self).__name__}: {told}")
+        fitting = {name: converted(values[name], x.dtype, name) for name, x in leaves.items()}
         for name, leaf in leaves.items():
-            leaf.data = values[name]
+            leaf._take(fitting[name], leaf.dtype)
 
     def train(self, mode: bool = True) -> Self:
         """Set this module and all within it to training, and return it."""
@@ -162,6 +163,7 @@ class Module:
         """Turn every floating leaf into another dtype, in place. Gradients are dropped."""
         if np.dtype(dtype).kind != "f":
             raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
+        check_floating(np.dtype(dtype), f"{type(self).__name__}.astype")
         for leaf in _leaves(self).values():
             if leaf.dtype.kind == "f":
                 leaf._take(leaf.data, np.dtype(dtype).newbyteorder("="))

@@ -75,19 +75,19 @@ def negative(x, /):
 @primitive
 def exp(x, /):
     """y = exp(x): f′ = y, the function that is its own derivative."""
-    return np.exp(x), lambda g, y: g * y
+    return np.exp(floats(x)), lambda g, y: g * y
 
 
 @primitive
 def log(x, /):
     """y = log(x): from exp(y) = x follows exp(y) ∂y/∂x = 1, so f′ = 1/x."""
-    return np.log(x), lambda g, y: g / x
+    return np.log(floats(x)), lambda g, y: g / x
 
 
 @primitive
 def sqrt(x, /):
     """y = √x: from y² = x follows 2y ∂y/∂x = 1, so f′ = 1/(2y). Infinite at 0."""
-    return np.sqrt(x), lambda g, y: g / (2 * y)
+    return np.sqrt(floats(x)), lambda g, y: g / (2 * y)
 
 
 @primitive
@@ -100,7 +100,7 @@ def tanh(x, /):
 
     The slope is 1 at 0 and dies as |y| → 1. There tanh is **saturated**: no gradient passes.
     """
-    return np.tanh(x), lambda g, y: g * (1 - y * y)
+    return np.tanh(floats(x)), lambda g, y: g * (1 - y * y)
 
 
 @primitive
@@ -164,7 +164,7 @@ def expm1(x, /):
     >>> expm1(0.0), expm1(1e-20)
     (array(0.), array(1.e-20))
     """
-    return lambda: np.expm1(x), lambda g, y: g * (y + 1)
+    return lambda: np.expm1(floats(x)), lambda g, y: g * (y + 1)
 
 
 @primitive
@@ -174,7 +174,7 @@ def log1p(x, /):
     >>> log1p(0.0), log1p(1e-20)
     (array(0.), array(1.e-20))
     """
-    return lambda: np.log1p(x), lambda g, y: g / (1 + x)
+    return lambda: np.log1p(floats(x)), lambda g, y: g / (1 + x)
 
 
 @primitive
@@ -194,13 +194,13 @@ def sigmoid(x, /):
 @primitive
 def sin(x, /):
     """y = sin(x): f′ = cos(x)."""
-    return lambda: np.sin(x), lambda g, y: g * cos(x)
+    return lambda: np.sin(floats(x)), lambda g, y: g * cos(x)
 
 
 @primitive
 def cos(x, /):
     """y = cos(x): f′ = -sin(x)."""
-    return lambda: np.cos(x), lambda g, y: -g * sin(x)
+    return lambda: np.cos(floats(x)), lambda g, y: -g * sin(x)
 
 
 @primitive
@@ -231,7 +231,7 @@ def logaddexp(a, b, /):
         return np.where(y == -np.inf, 0, sigmoid(difference))
 
     return (
-        lambda: np.logaddexp(a, b),
+        lambda: np.logaddexp(floats(a), floats(b)),
         lambda g, y: g * part(a, b, y),
         lambda g, y: g * part(b, a, y),
     )
@@ -251,7 +251,7 @@ def floats(x: Any) -> Any:
     """Return integers and booleans as float64, and a floating array or Tensor as it is.
 
     NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
-    int8 array is a float16. A rule that does either asks for floats first.
+    int8 array is a float16, which no Tensor holds. A rule that does either asks for floats first.
 
     >>> from minigrad.ops.elementwise import floats
     >>> floats(np.array([1, 2], np.uint8))

@@ -54,8 +54,7 @@ def erf(x, /):
     """y = 2/√π ∫₀ˣ exp(-t²) dt. An integral's slope is its integrand: f′ = 2/√π exp(-x²).
 
     ½ (1 + erf(x/√2)) is the probability that a standard normal number is below x, which is what
-    GELU weights its input by (chapter 6.1). Of float64 all digits but the last are right. The
-    coefficients have no more, so a longdouble gets the digits of a float64.
+    GELU weights its input by (chapter 6.1). Of float64 all digits but the last are right.
     """
     return lambda: _erf(floats(x)), lambda g, y: g * (2 / math.sqrt(math.pi)) * np.exp(-x * x)
 
@@ -65,9 +64,8 @@ def _erf(x):
     y = np.empty_like(flat)
     for start in range(0, flat.size, AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        # (In float16 the polynomials overflow. From 6 on, erf rounds to 1.)
-        v = flat[part].astype(np.float32 if x.dtype == np.float16 else x.dtype)
-        size = np.minimum(np.abs(v), 6)
+        v = flat[part]
+        size = np.minimum(np.abs(v), 6)  # from 6 on, erf rounds to 1
         square = size * size
         near = size * _quotient(NEAR, square)
         far = 1 - np.exp(-square) * _quotient(FAR, size)

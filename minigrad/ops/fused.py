@@ -194,7 +194,7 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
 
 def _composed_masked_softmax(z, /, mask):
     nowhere = ~mask.any(axis=-1, keepdims=True)
-    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)  # (a row of -∞ would give NaN)
+    forbidden = np.where(nowhere, 0.0, -np.inf)  # (a row of -∞ would give NaN)
     return np.where(mask, softmax(np.where(mask, z, forbidden)), 0.0)
 
 
@@ -308,6 +308,7 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
 
 
 def _rotated(x, cos, sin, pairs):
+    cos, sin = np.asarray(cos, x.dtype), np.asarray(sin, x.dtype)
     half = x.shape[-1] // 2
     halves = (slice(half), slice(half, None))
     first, second = halves if pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))

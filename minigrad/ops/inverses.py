@@ -21,6 +21,7 @@ import numpy as np
 
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor
+from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import getitem
 from minigrad.ops.shape import reshape
 
@@ -34,7 +35,7 @@ def arcsin(x, /):
     >>> np.arcsin(Tensor(0.0))
     Tensor(0.)
     """
-    return lambda: np.arcsin(x), lambda g, y: g / np.sqrt((1 - x) * (1 + x))
+    return lambda: np.arcsin(floats(x)), lambda g, y: g / np.sqrt((1 - x) * (1 + x))
 
 
 @primitive
@@ -97,44 +98,44 @@ def _solve(a, b, /):
 @primitive
 def arccos(x, /):
     """y = π/2 - arcsin(x): f′ = -1/√((1 - x)(1 + x))."""
-    return lambda: np.arccos(x), lambda g, y: -g / np.sqrt((1 - x) * (1 + x))
+    return lambda: np.arccos(floats(x)), lambda g, y: -g / np.sqrt((1 - x) * (1 + x))
 
 
 @primitive
 def arcsinh(x, /):
     """From sinh(y) = x follows cosh(y) dy = dx, and cosh(y) = √(1 + x²)."""
-    return lambda: np.arcsinh(x), lambda g, y: g / np.sqrt(1 + x * x)
+    return lambda: np.arcsinh(floats(x)), lambda g, y: g / np.sqrt(1 + x * x)
 
 
 @primitive
 def arccosh(x, /):
     """From cosh(y) = x ≥ 1 follows sinh(y) dy = dx, and sinh(y) = √(x² - 1) = √((x - 1)(x + 1))."""
-    return lambda: np.arccosh(x), lambda g, y: g / np.sqrt((x - 1) * (x + 1))
+    return lambda: np.arccosh(floats(x)), lambda g, y: g / np.sqrt((x - 1) * (x + 1))
 
 
 @primitive
 def arctanh(x, /):
     """From tanh(y) = x and tanh′ = 1 - tanh² follows (1 - x²) dy = dx."""
-    return lambda: np.arctanh(x), lambda g, y: g / ((1 - x) * (1 + x))
+    return lambda: np.arctanh(floats(x)), lambda g, y: g / ((1 - x) * (1 + x))
 
 
 @primitive
 def arctan(x, /):
     """From tan(y) = x follows (1 + tan² y) dy = dx, so f′ = 1/(1 + x²)."""
-    return lambda: np.arctan(x), lambda g, y: g / (1 + x * x)
+    return lambda: np.arctan(floats(x)), lambda g, y: g / (1 + x * x)
 
 
 @primitive
 def cbrt(x, /):
     """y = ∛x: from y³ = x follows 3y² dy = dx, so f′ = 1/(3y²). Infinite at 0."""
-    return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)
+    return lambda: np.cbrt(floats(x)), lambda g, y: g / (3 * y * y)
 
 
 @primitive
 def hypot(a, b, /):
     """y = √(a² + b²): from y² = a² + b² follows y dy = a da + b db. At the origin, 0 is used."""
     return (
-        lambda: np.hypot(a, b),
+        lambda: np.hypot(floats(a), floats(b)),
         lambda g, y: g * a / np.where(np.equal(y, 0), 1, y),
         lambda g, y: g * b / np.where(np.equal(y, 0), 1, y),
     )
@@ -149,7 +150,7 @@ def arctan2(b, a, /):
         r dθ = cos θ db - sin θ da        ∂θ/∂b = a/r²        ∂θ/∂a = -b/r²
     """
     return (
-        lambda: np.arctan2(b, a),
+        lambda: np.arctan2(floats(b), floats(a)),
         lambda g, y: g * a / (a * a + b * b),
         lambda g, y: -g * b / (a * a + b * b),
     )

@@ -19,6 +19,7 @@ Exercise 11 of `python -m demos learn`: write the rule of reshape, and that of c
 import numpy as np
 
 from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import check_floating
 
 
 @primitive
@@ -90,6 +91,7 @@ def astype(x, /, dtype):
     """
     if np.dtype(dtype).kind != "f":
         raise ValueError(f"{np.dtype(dtype)} is not a floating dtype: use t.data.astype(...)")
+    check_floating(np.dtype(dtype), "astype")
     return x.astype(dtype), lambda g, y: g
 
 
