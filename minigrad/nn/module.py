@@ -246,7 +246,7 @@ def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
                 )
             named[name] = value
             yield name, value
-        if isinstance(value, set) and any(isinstance(x, Module | Tensor) for x in value):
+        if isinstance(value, set | frozenset) and any(isinstance(x, Module | Tensor) for x in value):
             raise TypeError(f"{name} is a set, in which nothing has a name: use a list")
         held = [(f"{name}.{key}" if name else str(key), x) for key, x in _held(value)]
         waiting += reversed(held)
