@@ -176,8 +176,7 @@ def gpt2(
     options.setdefault("activation", gelu_tanh)
     if not options.setdefault("norm_first", True):
         raise ValueError("gpt2 is pre-LN: build blocks with norm_first=False by Stack or Encoder")
-    sizes = (num_blocks, d_model, num_heads, 4 * d_model)
-    body = Stack(*sizes, dropout=dropout, rng=rng, **options)
+    body = Stack(num_blocks, d_model, num_heads, 4 * d_model, dropout=dropout, rng=rng, **options)
     for name, parameter in body.named_parameters():
         if parameter.ndim == 2:
             writes = name.endswith(("w_o.weight", "w_2.weight"))

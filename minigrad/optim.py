@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,9 +41,7 @@ from minigrad.engine.autograd import grad_of
 from minigrad.engine.options import as_number
 from minigrad.engine.other_words import in_our_words
 from minigrad.engine.tensor import Array, Tensor, describe
-
-if TYPE_CHECKING:
-    from minigrad.nn import Module
+from minigrad.nn import Module
 
 # (The order is the lesson's.)
 __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine"]  # noqa: RUF022
@@ -134,7 +131,7 @@ class Optimizer:
         if (made := bytes(state["kind"]).decode()) != repr(self):
             raise ValueError(f"this state is of {made}, and not of {self}")
         if "names" not in state:
-            raise ValueError("this state was written without names of parameters: train anew")
+            raise ValueError("this state does not name its parameters: train anew")
         named = bytes(state["names"]).decode().split("\n")
         places = {name: i for i, name in enumerate(self._names(model))}
         if other := sorted(places.keys() ^ set(named)):

@@ -55,7 +55,6 @@ padding_mask([-1, 3], 5) → ValueError: lengths must lie between 0 and S=5: got
 padding_mask([2.5, 3], 5) → ValueError: padding_mask takes B lengths, whole numbers, or booleans
     (B, S) with S=5: got float64 (2,)
 padding_mask([[3]], 5) → ValueError: padding_mask takes B lengths, …: got int64 (1, 1)
-padding_mask([True, False], 5) → ValueError: padding_mask takes B lengths, …: got bool (2,)
 padding_mask(yes(2, 3), 5) → ValueError: padding_mask takes B lengths, …: got bool (2, 3)
 mean_over_positions(ones(2, 5, 7), mask=yes(2, 5)) → ValueError: mask of shape (2, 5) does not…
 heads(ones(2, 3, 2)) → ValueError: Linear takes 14 features on the last axis: got (2, 3, 2)

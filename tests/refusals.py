@@ -144,7 +144,6 @@ graph(t * 2.0, grads=True) → ValueError: needs a seed gradient: the root has s
 graph(t.sum(), grads=True, limits=(1.0, 1e-3)) → ValueError: two positive numbers, the lower first
 graph(t.sum(), grads=True, limits=(0.0, 1.0)) → ValueError: two positive numbers, the lower first
 graph(s * s, depth=-1) → ValueError: ^depth must be a whole number, 0 ≤ depth < ∞: got -1$
-graph(s * s, depth=1.5) → ValueError: ^depth must be a whole number, 0 ≤ depth < ∞: got 1.5$
 graph(s) → ValueError: 's' \(\) has no record to draw, because it is a leaf
 graph(Tensor(1.0)) → ValueError: has no record to draw, because it does not require a gradient
 Steps().backward(A) → TypeError: backward
@@ -248,13 +247,11 @@ SGD([t], -1) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got -1$
 SGD([t], np.nan) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got nan$
 SGD([t], True) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got True$
 SGD([t], 1.0, momentum=1) → ValueError: ^momentum must be a number, 0 ≤ momentum < 1: got 1$
-SGD([t], 1.0, momentum=[0.9]) → ValueError: 0 ≤ momentum < 1: got \[0.9\]$
 Adam([t], betas=(0.9, 1.0)) → ValueError: ^betas\[1\] must be a number, 0 ≤ betas.* < 1: got 1.0$
 Adam([t], betas=(0.9,)) → ValueError: ^betas must be two numbers: got \(0.9,\)$
 Adam([t], eps=0.0) → ValueError: ^eps must be a number, 0 < eps < ∞: got 0.0$
 AdamW([t], decay=-1) → ValueError: ^decay must be a number, 0 ≤ decay < ∞: got -1$
 clip_gradients([t], -1.0) → ValueError: ^max_norm must be a number, 0 < max_norm ≤ ∞: got -1.0$
-clip_gradients([t], np.nan) → ValueError: 0 < max_norm ≤ ∞: got nan$
 """
 
 # A row is a line, and those below it that are indented.

@@ -187,7 +187,7 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
 def test_a_state_without_the_names_of_its_parameters_is_refused():
     state = Adam(leaves()).state_dict()
     del state["names"]
-    with pytest.raises(ValueError, match="^this state was written without names of parameters"):
+    with pytest.raises(ValueError, match="^this state does not name its parameters: train anew$"):
         Adam(leaves()).load_state_dict(state)
 
 

@@ -239,14 +239,16 @@ def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
             continue
         seen.add(id(value))
         if isinstance(value, Module | Tensor):
-            if name in named:
+            if name in named and isinstance(value, Tensor):
                 raise ValueError(
-                    f"two members of this {type(owner).__name__} are called {name}, {value!r:.40} "
-                    f"and {named[name]!r:.40}: one would be neither trained nor saved; rename it"
+                    f"two tensors of this {type(owner).__name__} are called {name}, of shapes "
+                    f"{named[name].shape} and {value.shape}: a state would lose one; rename it"
                 )
             named[name] = value
             yield name, value
-        if isinstance(value, set | frozenset) and any(isinstance(x, Module | Tensor) for x in value):
+        if isinstance(value, set | frozenset) and any(
+            isinstance(x, Module | Tensor) for x in value
+        ):
             raise TypeError(f"{name} is a set, in which nothing has a name: use a list")
         held = [(f"{name}.{key}" if name else str(key), x) for key, x in _held(value)]
         waiting += reversed(held)

@@ -123,9 +123,7 @@ def _of_pythons(fact: Any) -> Any:
     """Return a number of NumPy's as one of Python's, which JSON can write; TypeError for others."""
     if isinstance(fact, np.generic):
         return fact.item()
-    raise TypeError(
-        f"JSON cannot write a fact of type {type(fact).__name__}: use numbers and lists"
-    )
+    raise TypeError(f"JSON writes numbers, text, lists and dicts: got a {type(fact).__name__}")
 
 
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
