@@ -48,11 +48,12 @@ def save_checkpoint(
     No other thread may change the model, the optimizer or the generator meanwhile: the file would
     hold a part of one step and a part of the next.
 
-    rng    the one generator that the data and every Dropout share: after loading, a layer with
-           another one would draw other masks. It is of NumPy's default kind, PCG64, because JSON
-           can write its state
-    facts  what else to remember, such as step=7: anything that JSON can write. (A tuple comes back
-           as a list, and a number that is a key as text)
+    optimizer  of parameters of the model: what it remembers of each is kept under the model's name
+    rng        the one generator that the data and every Dropout share: after loading, a layer with
+               another one would draw other masks. It is of NumPy's default kind, PCG64, because
+               JSON can write its state
+    facts      what else to remember, such as step=7: anything that JSON can write, and NumPy's
+               numbers. (A tuple comes back as a list, and a number that is a key as text)
     """
     _refuse_other_kinds(optimizer, rng)
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
