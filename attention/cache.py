@@ -6,7 +6,7 @@ a layer that keeps them computes only those of the new position: for a text of n
 instead of 1 + 2 + … + n = n (n + 1) / 2.
 
 One new position needs no mask: it may see everything before it. Several at once do:
-mask=causal_mask(T, cache.length + T), without which they see each other's future.
+mask=causal_mask(T, cache.length + T), without which each would see those after it.
 
     >>> import numpy as np
     >>> from attention import MultiHeadAttention, causal_mask

@@ -80,8 +80,8 @@ def bert(
     Its norms add 1e-12 to the variance, not 1e-5. The pooler, and dropout after the embeddings'
     norm, are left out. Other options are those of `Stack` (chapter 15.2).
     """
-    sizes, options = (num_blocks, d_model, num_heads, 4 * d_model), options | {"eps": eps}
-    encoder = Encoder(*sizes, activation=gelu, rng=rng, **options)
+    options.setdefault("activation", gelu)
+    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, eps=eps, rng=rng, **options)
     return TextEncoder(
         Embedding(vocab_size, d_model, std=0.02, rng=rng),
         LearnedPositions(max_length, d_model, rng=rng),

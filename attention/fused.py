@@ -95,7 +95,7 @@ from attention.scaled_dot_product import (
     over_keys,
     scale_factor,
 )
-from minigrad import Tensor, fused
+from minigrad import Tensor, as_number, fused
 
 Array = np.ndarray[Any, Any]
 IN_THE_CACHE = 2**16  # numbers
@@ -126,6 +126,8 @@ def fused_attention(
     """
     if block is None:
         block = 256 if mask is None else 128
+    else:
+        block = as_number("block", block, 1, whole=True)
     factor = scale_factor(q, k, scale)
     if drop is not None or q.shape[-2] == 1:
         return attention(q, k, v, mask=mask, score_bias=score_bias, scale=factor, drop=drop)

@@ -28,7 +28,7 @@ import numpy as np
 from attention.blocks import refuse_dropout
 from attention.models import GPT
 from attention.transformer import Transformer
-from minigrad import Tensor, log_softmax, no_grad
+from minigrad import Tensor, as_number, log_softmax, no_grad
 
 Array = np.ndarray[Any, Any]
 
@@ -57,10 +57,13 @@ def stream(
                  equal but for rounding
 
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
-    equal length, without padding. An error is raised at the step that meets it: for a model in
-    training mode at the first one, for a text that outgrows the model's positions where it does.
+    equal length, without padding. An error is raised at the step that meets it: for a model that
+    drops at random at the first one, for a text that outgrows the model's positions where it does.
     """
     refuse_dropout(model)
+    num_tokens = as_number("num_tokens", num_tokens, 0, whole=True)
+    if end is not None:
+        end = as_number("end", end, 0, model.tokens.weight.shape[0], whole=True)
     new = _texts(prompt)  # (B, T)
     caches = model.caches() if cached else None
     ended = np.zeros(len(new), bool)  # (B,)
@@ -164,6 +167,8 @@ def translate(
     tokens.) source_mask is padding's, (B, 1, S).
     """
     refuse_dropout(model)
+    end = as_number("end", end, 0, model.target_tokens.weight.shape[0], whole=True)
+    num_beams = as_number("num_beams", num_beams, 1, whole=True)
     sources, found = _texts(source), []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]  # (1, 1, S)
@@ -220,7 +225,13 @@ def _beam_search(
 
 def _texts(tokens: Any) -> Array:
     """Return the tokens as integers, a row for each text; ValueError for another shape."""
-    array = np.array(tokens)
+    try:
+        array = np.array(tokens)
+    except ValueError:  # rows of unequal lengths
+        raise ValueError(
+            f"texts of one batch are of equal length: got {[*map(np.size, tokens)]} tokens; pass "
+            "them one by one"
+        ) from None
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"texts have shape (B, T) with T ≥ 1, one in each row: got {array.shape}")
     return array.astype(int, casting="same_kind")

@@ -76,6 +76,8 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
         if piece.transposed:
             arrays = [a.T for a in arrays]
         joined = np.concatenate(arrays, axis=0 if piece.transposed else -1)
+        if piece.theirs in found:
+            raise ValueError(f"this layout has two pieces that make {piece.theirs}")
         # safetensors writes an array's memory, which in a transposed array is not row by row.
         found[piece.theirs] = np.ascontiguousarray(joined)
     _refuse_left(left)
@@ -92,6 +94,13 @@ def to_ours(
     """
     ends = tuple(f".{end}" for end in ignore)
     left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
+    pieces = list(pieces)
+    for name in {piece.theirs for piece in pieces} - left.keys():
+        # (Files of BERT that were TensorFlow's have a norm's gamma and beta.)
+        former = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        former = former.replace("LayerNorm.bias", "LayerNorm.beta")
+        if former in left:
+            left[name] = left.pop(former)
     found: dict[str, Array] = {}
     for piece in pieces:
         if piece.optional and piece.theirs not in left:
@@ -99,6 +108,8 @@ def to_ours(
         array = _taken(left, piece.theirs)
         parts = np.split(array, len(piece.ours), axis=0 if piece.transposed else -1)
         for name, part in zip(piece.ours, parts, strict=True):
+            if name in found:
+                raise ValueError(f"this layout has two pieces that make {name}")
             found[name] = np.ascontiguousarray(part.T if piece.transposed else part)
     _refuse_left(left)
     return found
@@ -213,7 +224,8 @@ def llama_from(config: Any) -> GPT:
     that no shape shows and that `llama` does not have, such as scaled rotary positions.
     """
     must = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
-    c, options = _settings(config, must | {"partial_rotary_factor": 1.0})
+    without = {"partial_rotary_factor": 1.0, "attention_bias": False, "mlp_bias": False}
+    c, options = _settings(config, must | without)
     options |= {"num_kv_heads": c.get("num_key_value_heads") or c["num_attention_heads"]}
     options |= {"d_ff": c["intermediate_size"], "d_k": c.get("head_dim"), "pairs": "halves"}
     options |= {"base": c.get("rope_theta") or 10_000.0, "eps": c["rms_norm_eps"]}

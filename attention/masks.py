@@ -9,8 +9,9 @@ floats would have to be guessed, so such a mask is refused.)
 A mask is a plain array, not a Tensor: who may look is a fact of the data, and has no derivative.
 It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
 anything that broadcasts to the scores. (Where these have an axis of heads, (B, H, T, S), chapter
-13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) Masks combine
-with `&`.
+13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) A boolean (B,
+S) that says what is padding is no mask yet: `padding_mask` makes (B, 1, S) of it. For B = T it
+would be taken for (T, S), without an error. Masks combine with `&`.
 
 The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
 attention need not copy them; any other mask it copies.
@@ -29,13 +30,12 @@ Legend: B batch, T queries, S keys, d_model features.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from attention.scaled_dot_product import Mask, check_mask
-from minigrad import Tensor, where
+from minigrad import Tensor, as_number, where
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -58,13 +58,25 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
     return _read_only(np.tri(T, S, S - T, dtype=bool))  # (T, S)
 
 
-def padding_mask(lengths: Sequence[int], S: int) -> Mask:
+def padding_mask(lengths: Any, S: int) -> Mask:
     """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
 
     Sequences of a batch are padded to a common length S; the padding is not data. Every query
-    of a sequence sees the same keys, hence the axis of length 1.
+    of a sequence sees the same keys, hence the axis of length 1. In the place of lengths, a boolean
+    array (B, S) says of each position whether it is data, such as tokens != PAD.
+
+    >>> tokens = np.array([[7, 5, 0], [4, 0, 0]])
+    >>> np.array_equal(padding_mask(tokens != 0, 3), padding_mask([2, 1], 3))
+    True
     """
     counts = np.asarray(lengths)
+    if counts.dtype == bool and counts.ndim == 2 and counts.shape[1] == S:
+        return _read_only(counts[:, None].copy())  # (B, 1, S)
+    if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu"):
+        raise ValueError(
+            f"padding_mask takes B lengths, whole numbers, or booleans (B, S) with S={S}: got "
+            f"{counts.dtype} {counts.shape}"
+        )
     if counts.size and not 0 <= counts.min() <= counts.max() <= S:
         raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
     keys = np.arange(S)  # (S,)
@@ -109,7 +121,6 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
            [0, 0, 1, 1]])
     """
     S = T if S is None else S
-    if size < 1:
-        raise ValueError(f"a window holds at least one key: got size={size}")
+    size = as_number("size", size, 1, whole=True)
     too_far_back = np.tri(T, S, S - T - size, dtype=bool)  # (T, S)
     return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)

@@ -173,8 +173,10 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks. Other options are those of `Stack` (chapter 15.2).
     """
-    options |= {"activation": gelu_tanh, "norm_first": True, "dropout": dropout, "rng": rng}
-    body = Stack(num_blocks, d_model, num_heads, 4 * d_model, **options)
+    options.setdefault("activation", gelu_tanh)
+    if not options.setdefault("norm_first", True):
+        raise ValueError("gpt2 is pre-LN: build blocks with norm_first=False by Stack or Encoder")
+    body = Stack(num_blocks, d_model, num_heads, 4 * d_model, dropout=dropout, rng=rng, **options)
     for name, parameter in body.named_parameters():
         if parameter.ndim == 2:
             writes = name.endswith(("w_o.weight", "w_2.weight"))

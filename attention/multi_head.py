@@ -77,7 +77,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
             [[3, 4]]])
     """
     *batch, T, width = x.shape
-    if width % num_heads:
+    if num_heads < 1 or width % num_heads:
         raise ValueError(f"{width} features cannot be shared equally by num_heads={num_heads}")
     d_k = width // num_heads
     return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)  # (…, H, T, d_k)
@@ -171,9 +171,13 @@ class MultiHeadAttention(Module):
         attend: Callable[..., Tensor] | None = None,
         rng: np.random.Generator,
     ) -> None:
-        if (d_k is None or d_v is None) and d_model % num_heads:
+        if num_heads < 1 or ((d_k is None or d_v is None) and d_model % num_heads):
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_kv_heads < 1 or num_heads % num_kv_heads:
+            raise ValueError(
+                f"num_heads={num_heads} cannot be shared equally by num_kv_heads={num_kv_heads}"
+            )
         d_k = d_model // num_heads if d_k is None else d_k
         d_v = d_model // num_heads if d_v is None else d_v
         self.num_heads = num_heads
@@ -208,6 +212,11 @@ class MultiHeadAttention(Module):
         """
         if cache is not None and k is not None:
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
+        if cache is not None and mask is None and q.shape[-2] > 1:
+            raise ValueError(
+                f"each of {q.shape[-2]} new positions would see those after it: with a cache pass "
+                "mask=causal_mask(T, cache.length + T)"
+            )
         k = q if k is None else k
         v = k if v is None else v
         q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad import Tensor, embedding, rotate_pairs
+from minigrad import Tensor, as_number, embedding, rotate_pairs
 from minigrad.nn import Module, normal
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +63,9 @@ class LearnedPositions(Module):
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """Add the rows of positions start, start + 1, … to x."""
-        end, known = start + x.shape[-2], len(self.weight.data)
+        end, (known, d_model) = start + x.shape[-2], self.weight.shape
+        if x.shape[-1] != d_model:
+            raise ValueError(f"LearnedPositions adds rows of {d_model} features: got {x.shape}")
         if end > known:
             raise ValueError(
                 f"x has positions up to {end - 1}, and the learned ones end at {known - 1}"
@@ -110,6 +112,7 @@ def _angles(start: int, T: int, d: int, base: float) -> Array:
     """Return t/base^(2i/d) for the T positions t from `start` on, and i = 0 … d/2 - 1."""
     if d % 2:
         raise ValueError(f"positions are written in pairs of features: {d} features are odd")
+    base = as_number("base", base, 0, ends="()")
     return np.arange(start, start + T)[:, None] / base ** (np.arange(0, d, 2) / d)
 
 

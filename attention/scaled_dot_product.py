@@ -223,10 +223,10 @@ def unit_length(x: Tensor) -> Tensor:
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """Return the factor of the scores of q and k; ValueError if their shapes do not fit."""
     d_k = q.shape[-1]
-    if min(q.ndim, k.ndim) < 2 or k.shape[-1] != d_k:
+    if min(q.ndim, k.ndim) < 2 or k.shape[-1] != d_k or (scale is None and not d_k):
         raise ValueError(
-            "q (…, T, d_k) and k (…, S, d_k) have at least two axes and equally many features: "
-            f"got {q.shape} and {k.shape}"
+            "q (…, T, d_k) and k (…, S, d_k) have at least two axes and equally many features, "
+            f"not 0: got {q.shape} and {k.shape}"
         )
     return scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
 
@@ -260,9 +260,12 @@ def _check_shape(name: str, shape: tuple[int, ...], scores_shape: tuple[int, ...
     if len(shape) > len(scores_shape) or any(
         n not in (1, m) for n, m in zip(shape[::-1], scores_shape[::-1], strict=False)
     ):
+        hint = ""
+        if name == "mask" and shape == (scores_shape[0], scores_shape[-1]):
+            hint = ": of one (B, S), which says what is padding, make padding_mask(mask, S)"
         raise ValueError(
             f"{name} of shape {shape} does not broadcast to the scores' {scores_shape}, which end "
-            "in (T queries, S keys)"
+            f"in (T queries, S keys){hint}"
         )
 
 

@@ -24,6 +24,7 @@ from minigrad.engine.autograd import backward, gradients
 from minigrad.engine.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from minigrad.engine.recomputing import recompute
 from minigrad.engine.safety import detect_anomaly
+from minigrad.engine.options import as_number
 from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
 from minigrad.functional import *
@@ -62,6 +63,7 @@ __all__ = [
     "hvp",
     "recompute",
     "detect_anomaly",
+    "as_number",
     # (abs, max, min and sum are there as well; `from minigrad import *` leaves Python's in place)
     *sorted({*_primitives, *_functions} - {"abs", "max", "min", "sum"}),
     "numerical_gradient",

@@ -33,13 +33,15 @@ Exercise 23 of `python -m demos learn`: write a step of momentum, and one of Ada
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
+from minigrad.engine.options import as_number
 from minigrad.engine.other_words import in_our_words
 from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.nn import Module
 
 # (The order is the lesson's.)
 __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine"]  # noqa: RUF022
@@ -67,9 +69,7 @@ class Optimizer:
                 raise TypeError(f"parameters[{i}] {what}: {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
-        if not 0 <= lr < math.inf:
-            raise ValueError(f"lr must be a number, 0 or larger, and finite: got {lr!r}")
-        self.lr = lr
+        self.lr = as_number("lr", lr, 0)
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
 
@@ -84,7 +84,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that requires a gradient and has one. RuntimeError if none does."""
-        self.lr = float(self.lr)  # (a number of NumPy's would make float32 arrays float64 ones)
+        self.lr = as_number("lr", self.lr, 0)  # (a schedule may have set it)
         found = [grad_of(p) if p.requires_grad else None for p in self.parameters]
         if all(g is None for g in found):
             raise RuntimeError(
@@ -106,35 +106,58 @@ class Optimizer:
         values.setflags(write=False)
         p.data = values
 
-    def state_dict(self) -> dict[str, Array]:
-        """Return all that a run needs to continue: step, rate, and the memory of each parameter."""
+    def state_dict(self, model: Module | None = None) -> dict[str, Array]:
+        """Return all that a run needs to continue: step, rate, and the memory of each parameter.
+
+        A parameter has its name in the model; without a model, its place in the list is its name.
+        """
+        names = self._names(model)
         state: dict[str, Array] = {
             "kind": np.frombuffer(repr(self).encode(), np.uint8),
+            "names": np.frombuffer("\n".join(names).encode(), np.uint8),
             "steps": np.array(self.steps),
             "lr": np.array(self.lr),
         }
-        for i, memory in enumerate(self.memory):
-            state |= {f"{i}.{name}": array.copy() for name, array in memory.items()}
+        for name, memory in zip(names, self.memory, strict=True):
+            state |= {f"{name}.{what}": array.copy() for what, array in memory.items()}
         return state
 
-    def load_state_dict(self, state: dict[str, Array]) -> None:
+    def load_state_dict(self, state: Mapping[str, Array], model: Module | None = None) -> None:
         """Continue from a state. ValueError, with nothing changed, for another optimizer's.
 
+        Each parameter gets the memory of its name, so the order of the parameters does not matter.
         The options, such as betas, stay those that this optimizer was made with.
         """
         if (made := bytes(state["kind"]).decode()) != repr(self):
             raise ValueError(f"this state is of {made}, and not of {self}")
+        if "names" not in state:
+            raise ValueError("this state does not name its parameters: train anew")
+        named = bytes(state["names"]).decode().split("\n")
+        places = {name: i for i, name in enumerate(self._names(model))}
+        if other := sorted(places.keys() ^ set(named)):
+            raise ValueError(f"either this state or this optimizer lacks {', '.join(other)}")
         memory: list[dict[str, Array]] = [{} for _ in self.parameters]
         for key in (key for key in state if "." in key):
-            place, name = key.split(".")
-            p, array = self.parameters[int(place)], state[key]
-            if name not in self.remembers or array.shape != (() if name == "t" else p.shape):
+            name, _, what = key.rpartition(".")
+            p, array = self.parameters[places[name]], state[key]
+            if what not in self.remembers or array.shape != (() if what == "t" else p.shape):
                 raise ValueError(
-                    f"this state does not fit parameter {place}, {describe(p)}, of which this "
+                    f"this state does not fit parameter {name}, {describe(p)}, of which this "
                     f"{type(self).__name__} remembers {self.remembers}: {key} is {array.shape}"
                 )
-            memory[int(place)][name] = np.array(array, None if name == "t" else p.dtype)
+            memory[places[name]][what] = np.array(array, None if what == "t" else p.dtype)
         self.steps, self.lr, self.memory = int(state["steps"]), float(state["lr"]), memory
+
+    def _names(self, model: Module | None) -> list[str]:
+        """Return each parameter's name in the model; without a model, its place in the list."""
+        if model is None:
+            return [str(i) for i in range(len(self.parameters))]
+        known = {p: name for name, p in model.named_parameters()}
+        if other := [describe(p) for p in self.parameters if p not in known]:
+            raise ValueError(
+                f"the optimizer has parameters that the model does not have: {', '.join(other)}"
+            )
+        return [known[p] for p in self.parameters]
 
 
 class SGD(Optimizer):
@@ -146,8 +169,8 @@ class SGD(Optimizer):
     @in_our_words
     def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
         super().__init__(parameters, lr)
-        self.momentum = momentum
-        self.remembers = ("velocity",) if momentum else ()
+        self.momentum = as_number("momentum", momentum, 0, 1)
+        self.remembers = ("velocity",) if self.momentum else ()
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Make one step of one parameter."""
@@ -178,8 +201,10 @@ class Adam(Optimizer):
         eps: float = 1e-8,
     ) -> None:
         super().__init__(parameters, lr)
-        self.betas = betas
-        self.eps = eps
+        if np.shape(betas) != (2,):
+            raise ValueError(f"betas must be two numbers: got {betas!r:.60}")
+        self.betas = tuple(as_number(f"betas[{i}]", betas[i], 0, 1) for i in (0, 1))
+        self.eps = as_number("eps", eps, 0, ends="()")
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Make one step of one parameter."""
@@ -213,7 +238,7 @@ class AdamW(Adam):
         matrices_only: bool = False,
     ) -> None:
         super().__init__(parameters, lr, betas=betas, eps=eps)
-        self.decay = decay
+        self.decay = as_number("decay", decay, 0)
         self.matrices_only = matrices_only
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
@@ -235,6 +260,7 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     steps. A frozen parameter does not count, whatever its `.grad`. FloatingPointError if a gradient
     is not finite, RuntimeError if there is none.
     """
+    max_norm = as_number("max_norm", max_norm, 0, ends="(]")
     listed = _listed(parameters, "clip_gradients")
     given = [(p, g) for p in listed if p.requires_grad and (g := grad_of(p)) is not None]
     if not given:
@@ -262,7 +288,7 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     >>> [warmup_cosine(t, peak=1.0, warmup=2, total=6) for t in (1, 2, 4, 6)]
     [0.5, 1.0, 0.5, 0.0]
     """
-    if step <= warmup:
+    if step < warmup:
         return peak * step / warmup
     done = min((step - warmup) / max(total - warmup, 1), 1.0)
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2

@@ -156,6 +156,7 @@ graph(A) → TypeError: draws the record of a Tensor, but got ndarray
 graph(t * 2.0, grads=True) → ValueError: needs a seed gradient: the root has shape \(3,\)
 graph(t.sum(), grads=True, limits=(1.0, 1e-3)) → ValueError: two positive numbers, the lower first
 graph(t.sum(), grads=True, limits=(0.0, 1.0)) → ValueError: two positive numbers, the lower first
+graph(s * s, depth=-1) → ValueError: ^depth must be a whole number, 0 ≤ depth < ∞: got -1$
 graph(s) → ValueError: 's' \(\) has no record to draw, because it is a leaf
 graph(Tensor(1.0)) → ValueError: has no record to draw, because it does not require a gradient
 Steps().backward(A) → TypeError: backward
@@ -205,10 +206,18 @@ cross_entropy(q, [0, 1], reduction="total") →
 cross_entropy(q, [[0, 1, 0], [1, 0, 0]]) → ValueError: one target for.*of one-hot rows take .argmax
 binary_cross_entropy_with_logits(t, c * 10) → ValueError: targets are 0 or 1
 cross_entropy(q, M) → ValueError: are probabilities: these do not sum to 1
+cross_entropy(q, [True, False]) → TypeError: ^targets: integers were .* the dtype is bool
+cross_entropy(q, ["a", "b"]) → TypeError: ^targets: integers were .* the dtype is <U1
+cross_entropy(q, M / M.sum(1, keepdims=True), ignore_index=0) →
+    ValueError: ignore_index is a class, and these targets are probabilities$
+cross_entropy(q, [0, 1], label_smoothing=1.0) →
+    ValueError: ^label_smoothing must be a number, 0 ≤ label_smoothing < 1: got 1.0$
+cross_entropy(q, [0, 1], label_smoothing=True) → ValueError: got True$
+embedding(t, [0]) → ValueError: ^embedding takes a table of rows, \(V, d\): got 't' \(3,\)$
 cross_entropy(q, q) → TypeError: would drop the gradient of 'q' \(2, 3\)
 dropout(q, 0.5, rng=3) → TypeError: dropout needs rng=np.random.default_rng\(seed\): got int
 dropout(q, 0.5) → TypeError: rng
-dropout(q, 1.0, rng=rng) → ValueError: probability p, 0 ≤ p < 1: got 1.0
+dropout(q, 1.0, rng=rng) → ValueError: ^dropout must be a number, 0 ≤ dropout < 1: got 1.0$
 
 # Vocabulary
 np.linalg.det(M @ M.T * s) → TypeError: ^np.linalg.det has no rule for Tensors: compose it from what
@@ -226,7 +235,10 @@ np.add(M, 1, where=q) → TypeError: ^np.add with where= has no rule for Tensors
 # 7 Layers
 Embedding(11, 7, rng=rng)([[11]]) → ValueError: embedding
 Embedding(11, 7, rng=rng)([[1.0]]) → TypeError: embedding
-Dropout(np.nan, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got nan$
+Dropout(np.nan, rng=rng) → ValueError: ^dropout must be a number, 0 ≤ dropout < 1: got nan$
+LayerNorm(3, eps=-1) → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got -1$
+RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got 'a'$
+Linear(0, 0, rng=rng) → ValueError: ^d_in must be a whole number, 1 ≤ d_in < ∞: got 0$
 linear.astype(int) → ValueError: ^a model's parameters have a floating dtype: got
 Linear(5, 7) → TypeError: rng
 xavier_uniform((5,), rng=rng) → ValueError: ^fan-in and fan-out are the last two axes of a weight
@@ -244,8 +256,15 @@ SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
 SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step
-SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
-SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
+SGD([t], -1) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got -1$
+SGD([t], np.nan) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got nan$
+SGD([t], True) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got True$
+SGD([t], 1.0, momentum=1) → ValueError: ^momentum must be a number, 0 ≤ momentum < 1: got 1$
+Adam([t], betas=(0.9, 1.0)) → ValueError: ^betas\[1\] must be a number, 0 ≤ betas.* < 1: got 1.0$
+Adam([t], betas=(0.9,)) → ValueError: ^betas must be two numbers: got \(0.9,\)$
+Adam([t], eps=0.0) → ValueError: ^eps must be a number, 0 < eps < ∞: got 0.0$
+AdamW([t], decay=-1) → ValueError: ^decay must be a number, 0 ≤ decay < ∞: got -1$
+clip_gradients([t], -1.0) → ValueError: ^max_norm must be a number, 0 < max_norm ≤ ∞: got -1.0$
 """
 
 # A row is a line, and those below it that are indented.

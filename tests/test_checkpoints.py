@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from minigrad import Tensor
-from minigrad.nn import Linear
+from minigrad.nn import Linear, Module
 from minigrad.optim import SGD, Adam
 from minigrad.runs import checkpoints
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
@@ -78,10 +78,13 @@ def test_an_array_of_another_machines_byte_order_comes_back_too(tmp_path):
 
 
 def test_facts_are_what_json_makes_of_them(tmp_path):
-    facts = {"a": (1, 2), "b": {10: "x", 9: None}, "c": "√d_k"}
+    facts = {"a": (1, np.int64(2)), "b": {10: "x", 9: None}, "c": "√d_k", "d": np.float32(0.5)}
     path = save_checkpoint(tmp_path / "c", model=run()["model"], **facts)
-    assert checkpoint_facts(path) == {"a": [1, 2], "b": {"10": "x", "9": None}, "c": "√d_k"}
-    with pytest.raises(TypeError, match="ndarray is not JSON serializable"):
+    expected = {"a": [1, 2], "b": {"10": "x", "9": None}, "c": "√d_k", "d": 0.5}
+    assert checkpoint_facts(path) == expected
+    with pytest.raises(
+        TypeError, match="^JSON writes numbers, text, lists and dicts: got a ndarray$"
+    ):
         save_checkpoint(tmp_path / "d", model=run()["model"], it=np.arange(3))
     assert not (tmp_path / "d").exists()
 
@@ -137,7 +140,49 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path):
     assert whole.read_bytes() == killed.read_bytes()
 
 
+class Named(Module):
+    """Leaves of one shape, set in some order, and one of two names."""
+
+    def __init__(self, names):
+        for name in names:
+            setattr(self, name, Tensor([1.0, 2.0], requires_grad=True))
+        self.frozen = self.tied = Tensor([3.0, 4.0], requires_grad=True)
+
+
+def test_an_optimizer_knows_its_parameters_by_the_models_names_and_not_by_their_order(tmp_path):
+    first, second = Named("abc"), Named("cab")
+    one, other = (Adam(m.parameters(), 0.1) for m in (first, second))
+    (first.a * 20 + first.b * 40 + first.frozen * 60).sum().backward()  # (c gets no gradient)
+    one.step()
+    first.frozen.requires_grad = False
+    path = save_checkpoint(tmp_path / "c", model=first, optimizer=one)
+    load_checkpoint(path, model=second, optimizer=other)
+    names = [name for name, _ in second.named_parameters()]
+    means = {name: held["m"][0] for name, held in zip(names, other.memory, strict=True) if held}
+    assert means == pytest.approx({"a": 2.0, "b": 4.0, "frozen": 6.0})
+    some = Adam([second.a, second.frozen])
+    path = save_checkpoint(tmp_path / "c", model=second, optimizer=some)
+    with pytest.raises(ValueError, match="either this state or this optimizer lacks a, c$"):
+        load_checkpoint(path, model=second, optimizer=Adam([second.c, second.frozen]))
+
+
 # ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "words"),
+    [
+        ("optimizer", [run()["optimizer"]] * 2, "has one optimizer: got a list; write a file for"),
+        ("rng", np.random.Generator(np.random.SFC64(0)), r"default_rng\(seed\), a PCG64: got Gen"),
+        ("rng", 3, r"rng must be np.random.default_rng\(seed\), a PCG64: got 3$"),
+    ],
+)
+def test_a_part_of_another_kind_is_refused_in_both_directions(tmp_path, part, given, words):
+    path = save_checkpoint(tmp_path / "c", **run())
+    for use in (save_checkpoint, load_checkpoint):
+        with pytest.raises(TypeError, match=words):
+            use(path, **run() | {part: given})
+    load_checkpoint(path, **run())
 
 
 def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path):
@@ -164,14 +209,13 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path):
     parts = run()
     train(**parts)
     path = save_checkpoint(tmp_path / "c", **parts, step=1)
-    rng = np.random.default_rng(5)
-    for model, optimizer, generator, words in (
-        (Linear(3, 2, rng=rng), None, None, "weight has shape"),
-        (run(5)["model"], lambda p: SGD(p, 0.1), None, "of Adam of 2 parameters, and not"),
-        (run(5)["model"], Adam, np.random.Generator(np.random.MT19937(0)), "does not fit"),
+    rng, stray = np.random.default_rng(5), Tensor([1.0], requires_grad=True, name="stray")
+    for model, optimizer, words in (
+        (Linear(3, 2, rng=rng), None, "weight has shape"),
+        (run(5)["model"], lambda p: SGD(p, 0.1), "of Adam of 2 parameters, and not"),
+        (run(5)["model"], lambda p: Adam([p[0], stray]), "the model does not have: 'stray'"),
     ):
-        other = {"model": model, "optimizer": (optimizer or Adam)(model.parameters())}
-        other["rng"] = generator or rng
+        other = {"model": model, "optimizer": (optimizer or Adam)(model.parameters()), "rng": rng}
         before = everything(other)
         with pytest.raises(ValueError, match=words):
             load_checkpoint(path, **other)

@@ -5,6 +5,7 @@ shape them. Those tests are skipped without torch.
 """
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -321,6 +322,17 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
 
 
+def test_norms_with_gamma_and_beta_are_read_as_files_of_the_first_bert_have_them():
+    make, pieces = LAYOUTS["bert"]
+    ours = drawn(make())
+    theirs = {
+        re.sub("LayerNorm.bias$", "LayerNorm.beta", re.sub("Norm.weight$", "Norm.gamma", name)): x
+        for name, x in to_theirs(ours, pieces).items()
+    }
+    assert "embeddings.LayerNorm.gamma" in theirs and "embeddings.LayerNorm.beta" in theirs
+    equal(to_ours(theirs, pieces), ours)
+
+
 # ---------------------------------------------------------------- refusal
 
 
@@ -362,6 +374,8 @@ def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
         (llama_from, LLAMA_CONFIG, {"rope_scaling": {"type": "linear", "factor": 2.0}}),
         (llama_from, LLAMA_CONFIG, {"rope_parameters": {"rope_type": "llama3"}}),
         (llama_from, LLAMA_CONFIG, {"partial_rotary_factor": 0.5}),
+        (llama_from, LLAMA_CONFIG, {"attention_bias": True}),
+        (llama_from, LLAMA_CONFIG, {"mlp_bias": True}),
         (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
         (bert_from, BERT_CONFIG, {"is_decoder": True}),
     ],

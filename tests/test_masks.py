@@ -110,6 +110,14 @@ def test_a_key_that_no_query_may_look_at_receives_a_gradient_of_exactly_0(mask):
 # ---------------------------------------------------------------- law
 
 
+def test_padding_is_told_by_lengths_or_by_a_boolean_for_each_position():
+    tokens = np.array([[4, 7, 0, 0, 0], [1, 2, 3, 0, 0]])
+    for kept in (tokens != 0, Tensor(tokens != 0)):
+        np.testing.assert_array_equal(padding_mask(kept, S), padding_mask([2, 3], S), strict=True)
+    left = tokens[:, ::-1] != 0
+    np.testing.assert_array_equal(padding_mask(left, S), left[:, None], strict=True)
+
+
 @pytest.mark.parametrize("mask", [causal_mask(3), window_mask(3, size=1), padding_mask([3], 3)])
 def test_a_mask_made_here_can_be_copied_and_not_written(mask):
     with pytest.raises(ValueError, match="read-only"):

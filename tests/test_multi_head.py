@@ -239,13 +239,13 @@ def test_heads_never_mix_before_the_last_projection():
 
 def test_a_cache_belongs_to_its_user_and_carries_gradients_where_a_record_is_made():
     made, x, cache = wide(), sequences(S), KVCache()
-    made(x[:, :2], cache=cache)
+    made(x[:, :2], mask=causal_mask(2), cache=cache)
     y = made(x[:, 2:], mask=causal_mask(3, S), cache=cache)
     (dx,) = gradients(y, [x], random.standard_normal(y.shape))
     assert dx.any(axis=-1).all()  # also the first two positions, through the cache
     other = KVCache()
     with no_grad():
-        made(x, cache=other)
+        made(x, mask=causal_mask(S), cache=other)
     assert not other.k.requires_grad and other.length == S and cache.length == S
 
 

@@ -360,6 +360,24 @@ def test_a_parameter_that_is_a_result_is_refused_by_its_name_and_operation(opera
     assert len(model.parameters()) == 2  # (b may be what a frozen model made of another's result)
 
 
+def test_two_members_with_one_name_and_layers_in_a_set_are_refused():
+    a, b = Tensor(1.0, requires_grad=True), Tensor([2.0], requires_grad=True)
+    dotted = with_attributes(inner=with_attributes(w=a))
+    setattr(dotted, "inner.w", b)
+    both = r"^two tensors of this Module are called inner\.\S+, of shapes \(\) and \(1,\): a state"
+    for model in (
+        with_attributes(inner={1: a, "1": b}),
+        with_attributes(inner={"b.c": a, "b": {"c": b}}),
+        dotted,
+    ):
+        with pytest.raises(ValueError, match=both):
+            model.state_dict()
+    for kept in ({linear()}, frozenset([a])):
+        with pytest.raises(TypeError, match="^layers is a set, in which nothing has a name: use a"):
+            with_attributes(layers=kept).parameters()
+    assert with_attributes(layers={1, 2}).parameters() == []
+
+
 def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():
     model = Frozen()
     before = model.state_dict()

@@ -146,13 +146,14 @@ def test_what_is_frozen_stays_where_it_is_whatever_gradient_and_velocity_it_has(
     assert not np.array_equal(moved, still)
 
 
-def test_a_rate_from_numpy_leaves_float32_as_it_is():
-    p = Tensor(np.ones(3, np.float32), requires_grad=True)
-    for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
+def test_options_from_numpy_leave_float32_as_it_is():
+    p, x = Tensor(np.ones(3, np.float32), requires_grad=True), np.float64(0.1)
+    for optimizer in (SGD([p], x, momentum=x), AdamW([p], x, betas=(x, x), eps=x, decay=x)):
         p.grad = np.ones(3, np.float32)
         optimizer.lr = np.float64(0.2)  # as a schedule may set it
         optimizer.step()
         assert p.dtype == np.float32 and type(optimizer.lr) is float
+        assert {x.dtype for x in optimizer.memory[0].values() if x.ndim} == {np.dtype(np.float32)}
 
 
 # ---------------------------------------------------------------- refusal
@@ -181,6 +182,24 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
     with pytest.raises(ValueError, match=words):
         target.load_state_dict(optimizer.state_dict())
     assert target.steps == 0 and target.lr != 0.5 and not any(target.memory)
+
+
+def test_a_state_without_the_names_of_its_parameters_is_refused():
+    state = Adam(leaves()).state_dict()
+    del state["names"]
+    with pytest.raises(ValueError, match="^this state does not name its parameters: train anew$"):
+        Adam(leaves()).load_state_dict(state)
+
+
+def test_a_rate_that_was_set_later_is_refused_before_anything_moves():
+    w, _ = leaves()
+    optimizer = SGD([w], 0.1)
+    w.grad = np.ones((3, 2))
+    for rate in (-1.0, np.nan, "fast"):
+        optimizer.lr = rate
+        with pytest.raises(ValueError, match=f"^lr must be a number, 0 ≤ lr < ∞: got {rate!r}$"):
+            optimizer.step()
+    np.testing.assert_array_equal(w.data, W)
 
 
 def test_a_momentum_is_not_lost_without_a_word():

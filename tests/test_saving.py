@@ -24,6 +24,17 @@ def test_a_file_gets_the_permissions_that_open_would_give(tmp_path):
     assert modes[0] == modes[1]
 
 
+def test_a_link_stays_a_link_and_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    (tmp_path / "runs").mkdir()
+    target = write_whole(tmp_path / "runs" / "7.txt", "old")
+    target.chmod(0o600)
+    link = tmp_path / "latest.txt"
+    link.symlink_to(target)
+    assert write_whole(link, "new") == link and link.readlink() == target
+    assert target.read_text() == "new" and stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path / "runs") == ["7.txt"]
+
+
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
 def test_an_interruption_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, fails):
     path = write_whole(tmp_path / "x.txt", "old")

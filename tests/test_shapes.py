@@ -78,7 +78,7 @@ def random(*shape):
 
 
 def masks(chapter):
-    chapter.padding_mask([2, 5], S)
+    chapter.padding_mask(chapter.padding_mask([2, 5], S)[:, 0], S)
     chapter.window_mask(T, S, size=2)
     for mask in (None, chapter.padding_mask([2, 5], S)):
         chapter.mean_over_positions(random(B, S, D_MODEL), mask=mask)

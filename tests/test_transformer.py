@@ -13,7 +13,7 @@ from attention.encoders import Classifier, bert
 from attention.models import GPT, gpt2, llama
 from attention.scaled_dot_product import attention_weights, qk_norm
 from attention.transformer import Decoder, Encoder, Transformer
-from minigrad import Tensor, gelu, gradients
+from minigrad import Tensor, gelu, gradients, relu
 from minigrad.engine.record import is_recording
 from minigrad.nn import Dropout, LayerNorm, RMSNorm
 
@@ -247,6 +247,12 @@ def test_a_classifier_scores_the_mean_of_what_is_no_padding():
     vectors = model.encoder(x, mask=mask).data
     expected = [vectors[0, :2].mean(axis=0) @ weight + bias, bias]
     np.testing.assert_allclose(model(x, mask=mask).data, expected, rtol=1e-11)
+
+
+def test_a_model_has_the_activation_that_it_was_asked_for():
+    options = SIZES | {"rng": rng(), "activation": relu}
+    for blocks in (gpt2(V, 11, **options).blocks, bert(V, 11, **options).encoder.blocks):
+        assert {block.feed_forward.activation for block in blocks} == {relu}
 
 
 def count(model):

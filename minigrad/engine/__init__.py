@@ -13,7 +13,7 @@ it.
     2.3  derivatives   grad, vjp, jvp, jacobian, hessian, hvp
     2.4  recomputing   memory for time
 
-Two tools, to be used and not read: `safety` looks for arrays that change and for the first NaN, and
-`other_words` is the table of PyTorch's words.
+Three tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
+`other_words` is the table of PyTorch's words, and `options` checks the number of an option.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

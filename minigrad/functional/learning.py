@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.tensor import Array, Tensor
+from minigrad.engine.options import as_number
+from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.curves import square
 from minigrad.ops import getitem, logaddexp, mean, multiply, subtract, sum
 from minigrad.ops.classification import check_reduction
@@ -83,7 +84,10 @@ def embedding(weight: Any, indices: Any) -> Tensor:
     >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
     np.float64(14.0)
     """
-    return getitem(weight, integers_below(indices, np.shape(weight)[0], "embedding"))
+    shape = np.shape(weight)
+    if len(shape) != 2:
+        raise ValueError(f"embedding takes a table of rows, (V, d): got {describe(weight)}")
+    return getitem(weight, integers_below(indices, shape[0], "embedding"))
 
 
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
@@ -98,17 +102,11 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
-    check_probability(p)
+    p = as_number("dropout", p, 0, 1)  # (at 1 no element would be left to scale up)
     kept = rng.random(np.shape(x)) >= p
     x = floats(x)
     dtype = x.dtype
     return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
-
-
-def check_probability(p: float) -> None:
-    """Refuse a p that is not a probability below 1: at 1 no element is left to scale up."""
-    if not isinstance(p, int | float | np.integer | np.floating) or not 0.0 <= p < 1.0:
-        raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:

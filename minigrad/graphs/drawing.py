@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minigrad.engine.autograd import check_seed
+from minigrad.engine.options import as_number
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
@@ -145,6 +146,8 @@ def graph(
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
+    if depth is not None:
+        depth = as_number("depth", depth, 0, whole=True)
     given, tensors = {x: name for name, x in dict(names).items() if printable(name)}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.options import as_number
 from minigrad.engine.tensor import Tensor, as_operand, describe
 from minigrad.functional import dropout, embedding
-from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module
 from minigrad.ops import layer_norm, linear, rms_norm
@@ -43,7 +43,8 @@ class Linear(Module):
         rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:
-        self.weight = _parameter(xavier_uniform((d_in, d_out), rng=rng), dtype, "weight")
+        sizes = (as_number("d_in", d_in, 1, whole=True), as_number("d_out", d_out, 1, whole=True))
+        self.weight = _parameter(xavier_uniform(sizes, rng=rng), dtype, "weight")
         self.bias = _parameter(np.zeros(d_out), dtype, "bias") if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ class LayerNorm(Module):
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
         self.bias = _parameter(np.zeros(d_model), dtype, "bias")
-        self.eps = eps
+        self.eps = as_number("eps", eps, 0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise each row of x."""
@@ -99,7 +100,7 @@ class RMSNorm(Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
-        self.eps = eps
+        self.eps = as_number("eps", eps, 0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Bring each row of x to mean square 1, then scale it."""
@@ -114,8 +115,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
-        check_probability(p)
-        self.p = p
+        self.p = as_number("dropout", p, 0, 1)
         self.rng = rng
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -10,11 +10,11 @@ The **parameters** are the leaves that require a gradient, and those that did un
 **frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state**, which is
 saved, is every leaf, constants too.
 
-Some attributes are not what they seem. A leaf in a set is not found. A result hides the leaf that
-it was made from: of `self.b = 0.1 * Tensor(…, requires_grad=True)` nothing would be trained or
-saved, and where that is known it is an error. So is a result in the place of a parameter, such as a
-transposed weight: compute it at each call. And a constant that you only look at becomes a part of
-the state: keep its array, `self.seen = y.data`.
+Some attributes are not what they seem. In a set nothing has a name, so a leaf or layer in a set is
+an error. A result hides the leaf that it was made from: of `self.b = 0.1 * Tensor(…,
+requires_grad=True)` nothing would be trained or saved, and where that is known it is an error. So
+is a result in the place of a parameter, such as a transposed weight: compute it at each call. And a
+constant that you only look at becomes a part of the state: keep its array, `self.seen = y.data`.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -233,6 +233,7 @@ def _leaves(owner: Module) -> dict[str, Tensor]:
 def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
     """Yield the owner, and each module and tensor that it holds, once and under its dotted name."""
     seen: set[int] = set()
+    named: dict[str, Any] = {}
     waiting: list[tuple[str, Any]] = [("", owner)]  # a stack: the next one is the last
     while waiting:
         name, value = waiting.pop()
@@ -240,7 +241,17 @@ def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
             continue
         seen.add(id(value))
         if isinstance(value, Module | Tensor):
+            if name in named and isinstance(value, Tensor):
+                raise ValueError(
+                    f"two tensors of this {type(owner).__name__} are called {name}, of shapes "
+                    f"{named[name].shape} and {value.shape}: a state would lose one; rename it"
+                )
+            named[name] = value
             yield name, value
+        if isinstance(value, set | frozenset) and any(
+            isinstance(x, Module | Tensor) for x in value
+        ):
+            raise TypeError(f"{name} is a set, in which nothing has a name: use a list")
         held = [(f"{name}.{key}" if name else str(key), x) for key, x in _held(value)]
         waiting += reversed(held)
 

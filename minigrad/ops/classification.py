@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.options import as_number
 from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
 from minigrad.ops.elementwise import floats
@@ -67,7 +68,7 @@ def cross_entropy(
         floats(logits),
         targets=np.array(targets),  # a copy: the record needs it as it is now
         ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
+        label_smoothing=as_number("label_smoothing", label_smoothing, 0, 1),
         reduction=reduction,
     )
 
@@ -107,14 +108,16 @@ def _truth(logits, targets, ignore_index, label_smoothing, reduction):
     counts = np.ones(logits.shape[:-1], bool)
     if targets.dtype.kind == "f" and targets.shape == logits.shape:
         truth = targets
+        if ignore_index is not None:
+            raise ValueError("ignore_index is a class, and these targets are probabilities")
         if not np.allclose(truth.sum(axis=-1), 1, rtol=0, atol=0.01):
             raise ValueError(
                 "targets of the logits' shape are probabilities: these do not sum to 1"
             )
     elif targets.shape == logits.shape[:-1]:
         counts = counts if ignore_index is None else targets != ignore_index
-        chosen = integers_below(np.where(counts, targets, 0), num_classes, "targets")
-        truth = chosen[..., None] == np.arange(num_classes)
+        integers_below(targets[counts], num_classes, "targets")
+        truth = targets[..., None] == np.arange(num_classes)
     else:
         raise ValueError(
             f"one target for each row: the targets are {targets.dtype} {targets.shape}, the logits "

@@ -48,17 +48,20 @@ def save_checkpoint(
     No other thread may change the model, the optimizer or the generator meanwhile: the file would
     hold a part of one step and a part of the next.
 
-    rng    the one generator that the data and every Dropout share: after loading, a layer with
-           another one would draw other masks. It is of NumPy's default kind, PCG64, because JSON
-           can write its state
-    facts  what else to remember, such as step=7: anything that JSON can write. (A tuple comes back
-           as a list, and a number that is a key as text)
+    optimizer  of parameters of the model: what it remembers of each is kept under the model's name
+    rng        the one generator that the data and every Dropout share: after loading, a layer with
+               another one would draw other masks. It is of NumPy's default kind, PCG64, because
+               JSON can write its state
+    facts      what else to remember, such as step=7: anything that JSON can write, and NumPy's
+               numbers. (A tuple comes back as a list, and a number that is a key as text)
     """
+    _refuse_other_kinds(optimizer, rng)
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
     if optimizer is not None:
-        state = optimizer.state_dict()
+        state = optimizer.state_dict(model)
         arrays |= {f"optimizer.{name}": array for name, array in state.items()}
-    about = json.dumps({"facts": facts, "rng": None if rng is None else rng.bit_generator.state})
+    drawn = None if rng is None else rng.bit_generator.state
+    about = json.dumps({"facts": facts, "rng": drawn}, default=_of_pythons)
     written = f"{_fingerprint(arrays, about)} {about}"
     # safetensors stores an array's memory as it is, and the memory of a transposed view is not
     # transposed: the values would come back in another order. (A state's copies are in C order.)
@@ -78,6 +81,7 @@ def load_checkpoint(
     nothing has been changed. No other thread may use the model, the optimizer or the generator
     meanwhile.
     """
+    _refuse_other_kinds(optimizer, rng)
     arrays, about = _read(Path(path))
     parts: dict[str, dict[str, Array]] = {"model": {}, "optimizer": {}}
     for name, array in arrays.items():
@@ -93,7 +97,7 @@ def load_checkpoint(
         if rng is not None:
             rng.bit_generator.state = about["rng"]
         if optimizer is not None:
-            optimizer.load_state_dict(parts["optimizer"])
+            optimizer.load_state_dict(parts["optimizer"], model)
     except ValueError as error:
         model.load_state_dict(before)
         if rng is not None and drawn is not None:
@@ -105,6 +109,22 @@ def load_checkpoint(
 def checkpoint_facts(path: str | Path) -> dict[str, Any]:
     """Return the facts of a checkpoint alone, for a program that looks before it sets anything."""
     return dict(_read(Path(path))[1]["facts"])
+
+
+def _refuse_other_kinds(optimizer: Any, rng: Any) -> None:
+    """Refuse several optimizers, and a generator whose state JSON cannot write."""
+    if not isinstance(optimizer, Optimizer | None):
+        kind = type(optimizer).__name__
+        raise TypeError(f"a checkpoint has one optimizer: got a {kind}; write a file for each")
+    if rng is not None and not isinstance(getattr(rng, "bit_generator", None), np.random.PCG64):
+        raise TypeError(f"rng must be np.random.default_rng(seed), a PCG64: got {rng!r:.40}")
+
+
+def _of_pythons(fact: Any) -> Any:
+    """Return a number of NumPy's as one of Python's, which JSON can write; TypeError for others."""
+    if isinstance(fact, np.generic):
+        return fact.item()
+    raise TypeError(f"JSON writes numbers, text, lists and dicts: got a {type(fact).__name__}")
 
 
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:

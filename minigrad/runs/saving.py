@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 
 def write_whole(path: str | Path, content: bytes | str) -> Path:
     """Write the content to path, whole or not at all, and return the path.
 
-    OSError if it cannot be written; then the file that was there is still there.
+    A file that is replaced keeps its permissions. A link stays a link: the file that it leads to is
+    replaced. OSError if it cannot be written; then the file that was there is still there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -25,16 +27,19 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
     'hello'
     """
     path = Path(path)
-    if not path.parent.is_dir():
+    target = path.resolve()
+    if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     # (`tempfile` would make a file that only its owner may read.)
-    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with open(beside, "xb") as file:
+            if target.exists():
+                shutil.copymode(target, beside)
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())  # the content is on disk before the file gets its name
-        os.replace(beside, path)
+        os.replace(beside, target)
     except BaseException:  # Ctrl-C too
         beside.unlink(missing_ok=True)
         raise
