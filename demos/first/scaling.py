@@ -89,6 +89,13 @@ page.table(
     caption=f"‖∂L/∂q‖ without the scale over that with it, {REPEATS} times 512 queries; and how "
     "much of the squared gradient the tenth of the queries with the longest gradients has",
 )
+both = [row for row in rows if (row.d_k, row.keys) == CELLS[0]]
+alone = [1 / ratios(pair)[0].median for pair in zip(both[::2], both[1::2], strict=True)]
+page.say(
+    f"This is one draw. In the first row the typical gradient is {1 / extreme.median:,.0f} times "
+    f"smaller, and in its {REPEATS} repeats alone {min(alone):,.0f} to {max(alone):,.0f} times. "
+    "Chapter 16 has the numbers of more draws."
+)
 
 # %% The extreme: one head over 5 keys at d_k = 512
 # The two heads differ in one number, the scale. The box r has random numbers: L = ⟨r, output⟩, so
