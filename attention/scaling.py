@@ -36,13 +36,13 @@ d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided b
     d_k = 512        .0005         .24          4.5
     d_k = 1024        4e-6         .03          1.0
 
-(Ten other seeds gave .0004 to .0007 for .0005, and 4.7 to 5.1 for 4.9. Elsewhere the two are called
+(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. Elsewhere the two are called
 "about 2,000 times smaller" and "about 5 times larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
 except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
 heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times. The scores
-spread like √d_k, so the chance that the two best ones are less than 1 apart falls like 1/√d_k. As
+spread like √d_k, so the chance that the best two are less than 1 apart falls like 1/√d_k. As
 d_k grows, undecided queries become rare. But their gradients grow like √d_k, so the mean does not
 vanish.
 

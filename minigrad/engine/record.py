@@ -7,7 +7,7 @@ ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to 
 `Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the
 gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. All that a
 VJP has to know about L is g. It is given y too, for two reasons. Some derivatives are shortest when
-they are written with y: for y = exp(x), ∂y/∂x is y. And a VJP that kept y itself would keep its
+they are written with y: for y = exp(x), ∂y/∂x is y. And a VJP that held y itself would keep y in
 memory.
 
 The record is nothing but these nodes. Each tensor holds the node that describes how it was made,

@@ -24,10 +24,10 @@ in the function `_fitted` below.
 
 Because a gradient is a sum, the order matters. A result may pass its gradient on only when the
 gradient is complete, that is, when everything computed from this result has sent its contribution.
-When a result is made, all that it is made from exists already, so it is newer than the results
-among these. That never changes, because no result is given another array (chapter 1.1). So take, of
-all the results that have received something and wait to pass it on, the **newest**. In this picture
-the arrows lead forward, from what is used:
+A result is made after its inputs, so it is newer than each input that is a result itself. It stays
+newer, because only a leaf is ever given another array (chapter 1.1). So take, of all the results
+that have received something and wait to pass it on, the **newest**. In this picture the arrows lead
+forward, from what is used:
 
     time   1          2               3                 4
            x ───────▶ a = x² ───────▶ b = a + x ──────▶ L = a b
