@@ -114,10 +114,9 @@ After the step q looks less at key 1, whose value raises the loss, and more at k
 are orthogonal, so each of them moves its own score only.
 
 **Does the score of a key fall if its value raises the loss more than the average?** In a step of
-this key it does, for a single query: the step changes q·kⱼ by -rate · scale · ∂L/∂zⱼ ‖q‖². In a step
-of q it need not. Keys share directions, and a multiple of one key that is added to q also changes
-the scores of the others. With q = (1, 0), the keys (1, 0) and (3, 0), and v, g and the scale ½ as
-above:
+this key it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². In a step of q it
+need not. Keys share directions, and a multiple of one key that is added to q also changes the
+scores of the others. Take q = (1, 0) and the keys (1, 0) and (3, 0), with v, g and ½ as above:
 
     >>> keys = np.array([[1.0, 0.0], [3.0, 0.0]])
     >>> attention_backward(np.array([[1.0, 0.0]]), keys, v.data, g, scale=0.5)[0].round(2)
@@ -125,9 +124,9 @@ above:
 
 Value 1 raises the loss more than value 2, and nevertheless ∂L/∂q points *away* from key 1. A step
 subtracts a multiple of key 1 and adds the same multiple of key 2, which is longer: q·k₁ rises, and
-q·k₂ rises more. How often is that so? Draw q, keys, values and g at random, and look at the keys whose values
-raise the loss more than the average. A small step of q raises the scores of 6 % of them with 2 keys
-at d_k = 4, and of 45 % with 1,024 keys at d_k = 64.
+q·k₂ rises more. How often is that so? Draw q, keys, values and g at random, and look at the keys
+whose values raise the loss more than the average. A small step of q raises the scores of 6 % of
+them with 2 keys at d_k = 4, and of 45 % with 1,024 keys at d_k = 64.
 
 A key that this query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
 gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its

@@ -21,6 +21,9 @@ FOLDER = ROOT / "demos" / "learn" / "exercises"
 BUGS = {"e06_bug", "e12_double", "e18_bug", "e21_heads"}
 
 
+PREDICT = solution("e17_predict")
+
+
 def check_of(name):
     return importlib.import_module(f"demos.learn.checks.{name}")
 
@@ -284,8 +287,12 @@ def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
 
 
 def test_what_exercise_17_asks_is_said_by_no_page_that_is_read_before():
-    before = [README, docstring_of(ROOT / "attention" / "scaled_dot_product.py"), *FINDINGS]
-    assert not [text for text in before if re.search(r"1/d_k|d_k = 1,?024|dead", text)]
+    before = " ".join([README, docstring_of(ROOT / "attention/scaled_dot_product.py"), *FINDINGS])
+    asked = re.findall(r"# a number: .* (with 1/d_k|without a scale) at (d_k = \d+)", PREDICT)
+    assert len(asked) == PREDICT.count("# a number") - 1  # (the variance is in what is read)
+    for scale, width in asked:
+        assert scale not in before and (scale == "with 1/d_k" or width not in before)
+    assert "dead" not in before
 
 
 def test_exercise_16_names_the_mistake_in_a_number_and_leaves_its_formula_to_the_hints():
