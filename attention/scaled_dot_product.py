@@ -116,7 +116,7 @@ are orthogonal, so each of them moves its own score only.
 **Does the score of a key fall if its value raises the loss more than the average?** In a step of
 this key it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². In a step of q it
 need not. Keys share directions, and a multiple of one key that is added to q also changes the
-scores of the others. Take q = (1, 0) and the keys (1, 0) and (3, 0), with v, g and ½ as above:
+scores of the others. Take q = (1, 0), the keys (1, 0) and (3, 0), and v, g and scale = ½ as above:
 
     >>> keys = np.array([[1.0, 0.0], [3.0, 0.0]])
     >>> attention_backward(np.array([[1.0, 0.0]]), keys, v.data, g, scale=0.5)[0].round(2)
