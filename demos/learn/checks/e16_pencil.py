@@ -60,8 +60,8 @@ def check(answer):
     (before, after), losses = stepped(q, keys.data, values, g, scale)
     print(
         f"In a step with the rate {RATE}, the loss goes from {losses[0]:.3g} to {losses[1]:.3g}; "
-        f"rate · ‖∂L/∂q‖² is {RATE * to_q @ to_q:.3g}. As these two keys are orthogonal, q·k₁ goes "
-        f"from {before[0]:.3g} to {after[0]:.3g} too."
+        f"rate · ‖∂L/∂q‖² is {RATE * to_q @ to_q:.3g}. As these two keys are orthogonal, q·k₁ "
+        f"falls too, from {before[0]:.3g} to {after[0]:.3g}."
     )
 
 
