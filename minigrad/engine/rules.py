@@ -94,10 +94,9 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
     """Return the function that computes and records. Every operation of every model is one.
 
     The value must be an array of the rule's own, or one of its inputs, because the result becomes
-    read-only. Called with arrays only, the operation returns an array. Numbers take the dtype of
-    the floating tensors beside them. TypeError if the rule has no `/`, or returns too few or too
-    many VJPs, or a Tensor. NumPy's ValueError or IndexError is raised with the operation and the
-    shapes in front.
+    read-only. Called with arrays only, the operation returns an array. (`_in_one_dtype` says of
+    which dtype.) TypeError if the rule has no `/`, or returns too few or too many VJPs, or a
+    Tensor. NumPy's ValueError or IndexError is raised with the operation and the shapes in front.
 
     The engine sums a gradient over axes of the output only. In y = (x ⊙ w).sum(axis=0), with x of
     shape (n, 2) and w of shape (2,), w is stretched along an axis that y does not have. There the
