@@ -31,7 +31,7 @@ from minigrad import Tensor, tanh
 
 
 def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any = None) -> Tensor:
-    """Average v under softmax(wᵀ tanh(q + k)).   (…, T, d) · (…, S, d) · (…, S, d_v) → (…, T, d_v)
+    """Average v under softmax(wᵀ tanh(q + k)).   (…, T, d), (…, S, d), (…, S, d_v) → (…, T, d_v)
 
     q and k are projected already (a `Linear` each); w (d,) weighs the features of their sum. mask
     is boolean, True = may look, as for `attention`.

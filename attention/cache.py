@@ -5,6 +5,9 @@ sees only itself and those before it. So its key and its value are the same in e
 a layer that keeps them computes only those of the new position: for a text of n tokens n positions
 instead of 1 + 2 + … + n = n (n + 1) / 2.
 
+Why are the queries not kept? A query is used once, for the output at its own position. That output
+stays as it is, and later positions look at the key and the value there, and never at the query.
+
 One new position needs no mask: it may see everything before it. Several at once do:
 mask=causal_mask(T, cache.length + T), without which each would see those after it.
 

@@ -112,7 +112,7 @@ def fused_attention(
     drop: Any = None,
     block: int | None = None,
 ) -> Tensor:
-    """Compute `attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+    """Compute `attention` in blocks.   (…, T, d_k), (…, S, d_k), (…, S, d_v) → (…, T, d_v)
 
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention`. Beyond copies of its
     inputs and outputs it holds two numbers for each query, and two or three arrays of block²

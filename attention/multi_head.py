@@ -2,8 +2,8 @@
 
 Why should attention be split into heads? One softmax makes one average. Take a sentence as a
 sequence of **tokens**: a token is a word or a piece of one, written as a whole number, and its
-vector is at one position. A token that needs both its subject and its verb gets a mixture of the
-two. So the layer has H heads. Each projects queries, keys and values by its own matrices and
+vector is at one position. A verb that looks for both its subject and its object gets a mixture of
+the two. So the layer has H heads. Each projects queries, keys and values by its own matrices and
 computes its own attention, and the results are written side by side:
 
     MultiHead(Q, K, V) = Concat(head₁, …, head_H) W_O
@@ -21,7 +21,12 @@ computes all heads' queries at once, side by side too:
 options to it. If queries, keys and values all come from one sequence it is **self-attention**. If
 the keys and values come from another one, called the memory, it is **cross-attention**.
 
-**The way back** through one head of self-attention adds nothing new to chapter 11. There stand the
+**Why are W_Q and W_K two matrices?** With a single W for both, the scores would be (X W)(X W)ᵀ, a
+symmetric matrix: if a verb fits its subject, the subject would fit the verb with the same score.
+And no two positions could fit each other better than each of them fits itself, because
+(xᵢ W)·(xⱼ W) is at most the mean of ‖xᵢ W‖² and ‖xⱼ W‖².
+
+**The way back** through one head of self-attention adds nothing new to chapter 11, which has the
 gradients of Q, K and V. As Q = X W_Q is a matrix product (chapter 3.5),
 
     ∂L/∂W_Q = Xᵀ (∂L/∂Q)
@@ -39,8 +44,8 @@ and likewise for K and V. X is used three times. So its gradient is the sum of t
     >>> np.allclose(of_x, sum(parts))
     True
 
-Legend: B batch, T queries, S keys, H heads, H_kv heads of keys and values; d_model features of a
-position; d_k features of a query or key in one head, d_v of a value.
+Legend: B batch, T queries, S keys, H heads; d_model features of a position; d_k features of a query
+or key in one head, d_v of a value.
 
     >>> layer = MultiHeadAttention(6, 3, rng=np.random.default_rng(0))
     >>> x = Tensor(np.ones((2, 5, 6)))
@@ -100,7 +105,7 @@ def multi_head_attention(
     num_heads: int,
     **options: Any,
 ) -> Tensor:
-    """Compute the paper's two lines.   (…, T, d_model) · (…, S, d_model) · … → (…, T, d_model)
+    """Compute the paper's two lines.   (…, T, d_model), (…, S, d_model), … → (…, T, d_model)
 
     w_q, w_k (d_model, H · d_k), w_v (d_model, H · d_v), w_o (H · d_v, d_model); the options are
     those of `attention`. A mask needs an axis of length 1 for the heads: (B, 1, T, S).
@@ -125,9 +130,9 @@ class MultiHeadAttention(Module):
 
     This is `multi_head_attention` with its parameters, and with options:
 
-    num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
-                  query heads (Ainslie et al. 2023; with 1, Shazeer 2019), which saves parameters
-                  and cache. None means as many as num_heads
+    num_kv_heads  how many heads of keys and values there are (H_kv in the comments); each serves
+                  num_heads/num_kv_heads query heads (Ainslie et al. 2023; with 1, Shazeer 2019),
+                  which saves parameters and cache. None means as many as num_heads
     d_k, d_v      features of a head; d_model / num_heads if not given
     bias          whether the four projections add a bias
     scale         as for `attention`; a Tensor that requires a gradient becomes a parameter

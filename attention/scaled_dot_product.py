@@ -15,15 +15,12 @@ values under these weights. With one query, key or value in each row of Q, K and
 This is a dictionary look-up made soft, so that it has a derivative, which tells how to change the
 query, the keys and the values so that the loss falls.
 
-Why divide by √d_k? If q and k, independent of each other, have d_k independent entries of mean 0
-and variance 1 (footnote 4 of the paper's section 3.2.1), each product of two entries has mean 0 and
-variance E[q²] E[k²] = 1, and variances of independent terms add: q·k has variance d_k. Divided by
-√d_k it has variance 1 at every width. Undivided, scores at a large width are far apart, softmax of
+Why divide by √d_k? Let q and k be independent of each other, with d_k independent entries of mean
+0 and variance 1 (footnote 4 of the paper's section 3.2.1). A product of two such entries has mean 0
+and variance E[q²] E[k²] = 1. The variances of independent terms add, so q·k has variance d_k, and
+q·k/√d_k has variance 1 at every width. Undivided, scores at a large width are far apart, softmax of
 them is nearly one-hot, and chapter 3.6 showed what its VJP then does. (But at d_k = 64 with 64 keys
 a typical query's gradient is nevertheless longer without the scale: chapter 16 measures why.)
-
-That variance is one over queries and keys. Softmax compares the scores of a single query, which
-spread over the keys like ‖q‖. This is √d_k give or take 35 % at d_k = 4, and 9 % at d_k = 64.
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
@@ -49,15 +46,15 @@ O = P V is a matrix product. Chapter 3.5 says what a product passes back to its 
     ∂L/∂V = Pᵀ G
     ∂L/∂P = G Vᵀ
 
-P = softmax(Z) is taken in each row. Chapter 3.6 says what each score gets: its weight × (its own
-g - the average g). Here each row of ∂L/∂P is a g, and its average under the weights is the sum of a
-row of P ⊙ ∂L/∂P:
+P = softmax(Z) is taken in each row. Chapter 3.6 says what each score gets: its weight × (the
+gradient of its weight - the average of these gradients). The gradients of a row's weights are the
+row of ∂L/∂P, and their average under the weights is the sum of the row of P ⊙ ∂L/∂P:
 
     ∂L/∂Z = P ⊙ (∂L/∂P - rowsum(P ⊙ ∂L/∂P))
 
-Z = scale · Q Kᵀ is a product again. Its factors are Q and Kᵀ, so chapter 3.5 gives (∂L/∂Z) K for
-the left one and Qᵀ (∂L/∂Z) for the right one, which is Kᵀ. K's gradient is the transpose of that.
-Both are multiplied by the scale, as Z was:
+Z = scale · Q Kᵀ is a product again, of Q and Kᵀ. For the left factor chapter 3.5 gives
+(∂L/∂Z) (Kᵀ)ᵀ = (∂L/∂Z) K. For the right one it gives Qᵀ (∂L/∂Z), and the transpose of this is the
+gradient of K. Both are multiplied by the scale, as Z was:
 
     ∂L/∂Q = scale · (∂L/∂Z) K
     ∂L/∂K = scale · (∂L/∂Z)ᵀ Q
@@ -74,15 +71,16 @@ score gets
 This is positive if value j raises the loss more than the average, and negative if less. Over all
 keys these numbers sum to 0, since raising all scores together changes no weight.
 
-The gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. So the
-*gradient* points toward the keys whose values raise the loss more than the average. A *step* of
-descent goes against the gradient. It subtracts from q a multiple of each of those keys, and adds a
-multiple of each of the others: q moves away from the first, and toward the others.
+The gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. A step
+of descent goes against the gradient. It subtracts from q a multiple of each key whose value raises
+the loss more than the average, and it adds a multiple of each of the others. What surely falls in
+a small step is the loss: by rate · ‖∂L/∂q‖², at first order.
 
-The keys move likewise. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step subtracts a multiple of q from key j if
-its value raises the loss more than the average, and adds one if less. And as ∂L/∂vⱼ = pⱼ g, a step
-moves each value against g, the more the larger its weight. If several queries look at a key, the
-gradients of the key and of its value are the sums over these queries.
+The keys get steps too. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step subtracts a multiple of q from key j if
+its value raises the loss more than the average, and adds a multiple of q if less. And as
+∂L/∂vⱼ = pⱼ g, a step moves each value against g, and moves it further if its weight is larger. If
+several queries look at a key, the gradients of the key and of its value are the sums over these
+queries.
 
 In the example let g = (1, -1): the loss rises with the first feature of o, and falls with the
 second.
@@ -112,7 +110,23 @@ numbers of the engine are on the left, and those of `attention_backward` on the 
     >>> attention_weights(q, k).data.round(2)
     array([[0.61, 0.39]])
 
-After the step q looks less at key 1, whose value raises the loss, and more at key 2.
+After the step q looks less at key 1, whose value raises the loss, and more at key 2. These two keys
+are orthogonal, so each of them moves its own score only.
+
+**Does the score of a key fall if its value raises the loss more than the average?** In a step of
+this key it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². In a step of q it
+need not. Keys share directions, and a multiple of one key that is added to q also changes the
+scores of the others. Take q = (1, 0), the keys (1, 0) and (3, 0), and v, g and scale = ½ as above:
+
+    >>> keys = np.array([[1.0, 0.0], [3.0, 0.0]])
+    >>> attention_backward(np.array([[1.0, 0.0]]), keys, v.data, g, scale=0.5)[0].round(2)
+    array([[-1.57,  0.  ]])
+
+Value 1 raises the loss more than value 2, and nevertheless ∂L/∂q points *away* from key 1. A step
+subtracts a multiple of key 1 and adds the same multiple of key 2, which is longer: q·k₁ rises, and
+q·k₂ rises more. How often is that so? Draw q, keys, values and g at random, and look at the keys
+whose values raise the loss more than the average. A small step of q raises the scores of 6 % of
+them with 2 keys at d_k = 4, and of 45 % with 1,024 keys at d_k = 64.
 
 A key that this query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
 gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its
@@ -139,7 +153,7 @@ Scale = float | Tensor | Callable[[int], float | Tensor] | None
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
-    """Return how much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
+    """Return how much each query looks at each key.   (…, T, d_k), (…, S, d_k) → (…, T, S)
 
     mask        boolean, True = may look, broadcast to (…, T, S); see chapter 11.1. A query that
                 may look nowhere gets weights 0 instead of weights that sum to 1.
@@ -175,12 +189,14 @@ def attention(
     scale: Scale = None,
     drop: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+    """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k), (…, S, d_k), (…, S, d_v) → (…, T, d_v)
 
     T queries look at S keys, of d_k features each, and average S values, of d_v features.
 
     mask, score_bias, scale  as for `attention_weights`
-    drop  a function applied to the weights, such as a Dropout layer
+    drop  a function applied to the weights, such as a Dropout layer. The weights that remain no
+          longer sum to 1 in each row. That is meant: on average over the draws they do, since
+          Dropout divides them by the probability that a weight stays (chapter 6.4)
 
     Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of the two:
 
@@ -221,7 +237,11 @@ def unit_length(x: Tensor) -> Tensor:
 
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
-    """Return the factor of the scores of q and k; ValueError if their shapes do not fit."""
+    """Return the factor of the scores of q and k; ValueError if their shapes do not fit.
+
+    (With 1/√d_k the variance of the scores is 1 over all queries and keys together. The scores of a
+    single query spread over its keys like ‖q‖/√d_k: 1 give or take 35 % at d_k = 4, 9 % at 64.)
+    """
     d_k = q.shape[-1]
     if min(q.ndim, k.ndim) < 2 or k.shape[-1] != d_k or (scale is None and not d_k):
         raise ValueError(

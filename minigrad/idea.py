@@ -1,14 +1,16 @@
-"""0 · The idea: backpropagation through attention, on one screen.
+"""0 · The idea: backpropagation through the weights of attention, in forty lines.
 
-What is the least that can differentiate attention? L is the number at the end, for example a loss.
-∂L/∂x is the slope of L when x moves and all else stays; for an array x it is an array of the same
-shape, called the **gradient** of L with respect to x, or for short the gradient of x.
+What is the least that can differentiate the weights of attention? L is the number at the end, for
+example a loss. ∂L/∂x is the slope of L when x moves and all else stays; for an array x it is an
+array of the same shape, called the **gradient** of L with respect to x, or for short the gradient
+of x.
 
 Three things are enough. A **value** remembers its inputs. For each input it keeps one function, a
 **VJP**, which takes g, the gradient of the value, and returns what this value contributes to the
 gradient of the input: one step of the chain rule. And a loop goes from L back to older and older
-values. (VJP is short for vector-Jacobian product. The vector is g. The Jacobian is the table of all
-slopes ∂yᵢ/∂xⱼ of a value y, and a VJP multiplies g by this table without building it: chapter 2.1.)
+values. (VJP is short for vector-Jacobian product. The vector is g, whose numbers are thought of as
+one row. The Jacobian is the table of all slopes ∂yᵢ/∂xⱼ of a value y, and a VJP multiplies g by
+this table without building it: chapter 2.1.)
 
 That is all of it, and it runs:
 
@@ -111,16 +113,17 @@ def backward(root: Value) -> None:
 
 
 def attention_weights(q: Value, k: Value) -> Value:
-    """softmax(Q Kᵀ/√d_k), how much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)
+    """softmax(Q Kᵀ/√d_k), how much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)
 
     There are T queries and S keys, each with d_k numbers. The weights of a query sum to 1.
     """
+    # A table of equal numbers, because `multiply` does not broadcast.
     scale = np.full((len(q.array), len(k.array)), 1 / np.sqrt(q.array.shape[1]))
     return softmax(multiply(matmul(q, transpose(k)), Value(scale)))
 
 
 def main() -> None:
-    """Print minus the gradient of README's first block, and the same by moving q's elements."""
+    """Print -∂L/∂q for L = -log(weight of key 2), and the same by moving q's elements."""
     draws = np.random.default_rng(0)
     q, k = Value(draws.standard_normal((1, 4))), Value(draws.standard_normal((3, 4)))
     pick_2 = Value([[0.0], [0.0], [1.0]])  # weights @ pick_2 is the weight of key 2

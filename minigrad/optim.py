@@ -187,6 +187,18 @@ class Adam(Optimizer):
 
     betas  how much of the means a step keeps: m remembers 1/(1 - β₁) = 10 steps, v 1,000
     eps    keeps the quotient finite where every gradient was 0
+
+    An element whose gradient is 0 moves on, because m remembers the gradients before. So the row of
+    an embedding also moves in steps in which its token is absent:
+
+    >>> rows = Tensor([1.0, 1.0], requires_grad=True)
+    >>> optimizer = Adam([rows], lr=0.1)
+    >>> for token in (0, 1):
+    ...     rows.grad = np.eye(2)[token]
+    ...     optimizer.step()
+    ...     print(rows.data.round(2))
+    [0.9 1. ]
+    [0.83 0.93]
     """
 
     remembers = ("m", "v", "t")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import minigrad
-from minigrad import Tensor, concatenate, getitem, gradients, scatter_add, where
+from minigrad import Tensor, concatenate, getitem, grad, gradients, scatter_add, where
 
 random = np.random.default_rng(3)
 
@@ -25,6 +25,12 @@ def test_where_sends_each_gradient_to_the_side_it_chose_and_nothing_to_the_condi
     da, db = gradients(y, [a, b], np.array([2.0, 3.0, 5.0]))
     np.testing.assert_array_equal(da, [2, 0, 5])
     np.testing.assert_array_equal(db, [0, 3, 0])
+
+
+def test_a_function_that_where_does_not_choose_makes_nan_of_its_0_unless_its_input_is_safe():
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unsafe = grad(lambda x: np.where(x > 0, np.log(x), 0).sum())(np.array([0.0, 2.0]))
+    np.testing.assert_array_equal(unsafe, [np.nan, 0.5])
 
 
 def test_what_where_did_not_choose_gets_exactly_0_even_from_a_gradient_of_nan():

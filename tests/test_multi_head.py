@@ -237,6 +237,26 @@ def test_heads_never_mix_before_the_last_projection():
         np.testing.assert_array_equal(columns, np.arange(H) == 3, err_msg=w.name)
 
 
+def test_one_matrix_for_queries_and_keys_lets_no_two_positions_fit_each_other_best():
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((B, T, D_MODEL)), rng.standard_normal((D_MODEL, D_K))
+    z = (x @ w) @ (x @ w).mT
+    own = np.diagonal(z, axis1=1, axis2=2)
+    np.testing.assert_allclose(z, z.mT, rtol=1e-13)
+    assert (z <= (own[:, :, None] + own[:, None]) / 2 + 1e-9).all()
+
+
+def test_the_axis_before_the_last_is_that_of_the_positions():
+    """So (T, B, d) would mix the sequences of a batch; with (B, T, d) each is on its own."""
+    x = np.random.default_rng(0).standard_normal((B, T, D_MODEL))
+    changed = x.copy()
+    changed[1] += 1.0  # the second sequence
+    mix = layer(num_heads=1)
+    np.testing.assert_array_equal(mix(Tensor(x))[0].data, mix(Tensor(changed))[0].data)
+    turned = [mix(Tensor(each.swapaxes(0, 1)))[:, 0].data for each in (x, changed)]
+    assert np.abs(turned[0] - turned[1]).max() > 0.01
+
+
 def test_a_cache_belongs_to_its_user_and_carries_gradients_where_a_record_is_made():
     made, x, cache = wide(), sequences(S), KVCache()
     made(x[:, :2], mask=causal_mask(2), cache=cache)

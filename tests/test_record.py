@@ -133,6 +133,19 @@ def test_no_grad_silences_its_own_thread_and_no_other():
     assert record.is_recording()
 
 
+def test_a_generator_that_pauses_inside_no_grad_leaves_recording_off_in_its_caller():
+    """(As in PyTorch.)"""
+
+    def paused():
+        with no_grad():
+            yield
+
+    steps = paused()
+    next(steps)
+    assert not record.is_recording()
+    assert next(steps, "done") == "done" and record.is_recording()
+
+
 # ---------------------------------------------------------------- refusal
 
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import attention.scaled_dot_product as chapter
 from attention import (
     MultiHeadAttention,
     additive_attention,
@@ -114,7 +115,7 @@ def test_the_way_back_by_hand_is_that_of_the_engine(mask, keys):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-14)
 
 
-def test_a_step_moves_a_query_away_from_keys_whose_values_raise_the_loss_above_average():
+def test_with_orthogonal_keys_a_step_lowers_the_scores_whose_values_raise_the_loss():
     """One key moves the query at a time: the keys are a basis, so no other score changes."""
     q, k, v = random.standard_normal((1, S)), np.eye(S), random.standard_normal((S, D_V))
     g = random.standard_normal((1, D_V))
@@ -122,9 +123,32 @@ def test_a_step_moves_a_query_away_from_keys_whose_values_raise_the_loss_above_a
     d_q, d_k, d_v = attention_backward(q, k, v, g, scale=1.0)
     above = v @ g[0] > (weights @ v @ g[0]).item()
     assert 0 < above.sum() < S
-    np.testing.assert_array_equal((q - 0.1 * d_q < q)[0], above)  # q moves away from those
+    np.testing.assert_array_equal((q - 0.1 * d_q < q)[0], above)
     np.testing.assert_array_equal((d_k @ q[0]) > 0, above)  # and so do they from q
     np.testing.assert_allclose(d_v, weights.T * g, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("d_k", "keys", "draws", "told"), [(4, 2, 200, 6), (64, 1024, 10, 45)])
+def test_a_step_of_q_lowers_the_loss_and_not_each_score_that_raises_it(d_k, keys, draws, told):
+    """The chapter says how many percent it raises. (The error is that of a ratio of means.)"""
+    assert f" {told} % " in " ".join(chapter.__doc__.split())
+    rng = np.random.default_rng(d_k)
+    raised, of = [], []
+    for _ in range(draws):
+        q, k = rng.standard_normal((20, 1, d_k)), rng.standard_normal((20, keys, d_k))
+        g, v = rng.standard_normal((20, 1, 1)), rng.standard_normal((20, keys, 1))  # (d_v = 1)
+        d_q, d_k_, _ = attention_backward(q, k, v, g, scale=d_k**-0.5)
+        above = (g * v > g * (attention_weights(Tensor(q), Tensor(k)).data @ v))[..., 0]
+        raised.append((above & ((-d_q @ k.mT)[:, 0] > 0)).sum(axis=1))
+        of.append(above.sum(axis=1))
+        np.testing.assert_array_equal((d_k_ @ q.mT)[..., 0] > 0, above)  # a key's own step
+        moved = [attention(Tensor(x), Tensor(k), Tensor(v)).data for x in (q, q - 1e-5 * d_q)]
+        fell = (g * (moved[0] - moved[1])).sum()
+        assert fell == pytest.approx(1e-5 * (d_q**2).sum(), rel=1e-3)  # rate · ‖∂L/∂q‖²
+    raised, of = np.concatenate(raised), np.concatenate(of)
+    share = raised.sum() / of.sum()
+    error = np.sqrt(((raised - share * of) ** 2).sum()) / of.sum()
+    assert abs(share - told / 100) < 0.005 + 3 * error < 0.03
 
 
 @biases

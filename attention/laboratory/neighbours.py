@@ -169,8 +169,8 @@ def neighbour(
         q = x @ (std_q * unit_q)
         scores = WAYS[way].scores(q, Tensor(memory @ (std_k * unit_k)), w, d_model, keys)
         weights = softmax(scores)
-        g = rng.standard_normal(weights.shape)  # ∂L/∂p
-        lengths = [np.linalg.norm(each, axis=-1) for each in gradients(weights, [q, x], g)]
+        of_p = rng.standard_normal(weights.shape)  # ∂L/∂p
+        lengths = [np.linalg.norm(each, axis=-1) for each in gradients(weights, [q, x], of_p)]
         alike = Tensor(x.data @ (std_k * unit_q))  # the keys of the query's own tokens
         own = WAYS[way].scores(q, alike, w, d_model, keys).data.diagonal()
         found.append([scores.data.var(axis=-1), entropies(weights.data), *lengths, own])

@@ -126,7 +126,7 @@ class Look:
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Any = None, **none: None
     ) -> Tensor:
-        """(…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v); without score_bias= and drop=."""
+        """(…, T, d_k), (…, S, d_k), (…, S, d_v) → (…, T, d_v); without score_bias= and drop=."""
         self.q = q
         self.scores = self.factor * scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
         self.p = over_keys(self.scores, mask)  # (…, T, S)

@@ -57,11 +57,12 @@ def number(x):
 def facts(case):
     """Return what is said of a case, by name."""
     (end, _, passed, *_), root = case["line"], math.sqrt(case["d_k"])
+    near = float(f"{max(end, 1 / end):.1g}")
     folds = {name: case[name][1] / case[name][0] for name in ("with", "without")}
     return {
         "keys": f"{case['keys']} keys",
         "d_k": f"d_k = {case['d_k']}",
-        "end": f"{number(max(end, 1 / end))} times {'larger' if end > 1 else 'smaller'}",
+        "end": f"about {near:,.0f} times {'larger' if end > 1 else 'smaller'}",
         "passed": f"{passed:.1g}" if passed > 0.01 else f"1/{number(1 / passed)}",
         "root": f"√{case['d_k']} {'=' if root % 1 == 0 else '≈'} {root:.0f}",
     } | {name: f"{x:.0f}-fold" if x < 10 else f"{number(x)}-fold" for name, x in folds.items()}

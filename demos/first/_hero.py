@@ -44,7 +44,7 @@ WIDE = {
  82 425 soft.mid   {R[keys]},|{R[d_k]}
 514 210 bad.s1     softmax passes on {U[passed]}
 512 395 bad.s1     softmax passes on {R[passed]}
-440 190 bad.s2     nothing divides by {U[root]}
+480 190 bad.s2     nothing divides by {U[root]}
 486 417 bad.s2.end nothing divides by {R[root]}
 274 163 bad.key.s3 Usual: {U[keys]}, {U[d_k]}
 274 184 bad.big.s3 {U[end]}
@@ -75,13 +75,13 @@ NARROW = {  # with L at the top
 176 408 bad.key.s3 extreme: {R[keys]}
  12 454 key        At q. Bars: the middle 8 of 10, longest ÷ shortest
  12 478 bad.key.s3 {U[keys]}, {U[d_k]}:
-150 478 bad.big.s3 {U[end]}
+150 478 bad.key.s3 {U[end]}
  12 499 with       with
  12 519 bad        without
 296 499 key.end.s4 {U[with]}
 252 519 bad.key.end.s4 {U[without]}
  12 552 bad.key.s3 {R[keys]}, {R[d_k]}:
-150 552 bad.big.s3 {R[end]}
+150 552 bad.key.s3 {R[end]}
  12 573 with       with
  12 593 bad        without
 288 573 key.end.s4 {R[with]}

@@ -93,8 +93,9 @@ page.ask(
     f"for each unit of weight) more than the average ({shown(average)}), and more of value 2 less "
     f"({shown(of_p[1])}). So the gradient of score 1 is {shown(p.data[0, 0])} · "
     f"({shown(of_p[0])} - {shown(average)}) = {shown(of_z[0])}, and that of score 2 is "
-    f"{shown(of_z[1])}. The gradient ∂L/∂q points toward key 1 and away from key 2, and the step "
-    "goes against it.",
+    f"{shown(of_z[1])}. The step subtracts a multiple of key 1 from q and adds one of key 2. These "
+    "two keys are orthogonal, so each of them changes its own score only. (Keys that share a "
+    "direction change each other's scores: chapter 11 has an example.)",
     guesses=("toward key 1", "away from key 1"),
 )
 
@@ -198,8 +199,8 @@ page.marks.at_most("∂L/∂scale and Σⱼ ∂L/∂zⱼ q·kⱼ", abs(of_scale 
 
 page.say(
     "The five lines on paper give what the engine puts together from the rules of single "
-    "operations. Steps against the gradient move the query away from the key whose value raises "
-    "the loss."
+    "operations. Steps against the gradient lower the loss. As these two keys are orthogonal, they "
+    "also move the query away from the key whose value raises the loss."
 )
 page.end()
 

@@ -3,7 +3,7 @@
 Claim. Without the scale 1/√d_k gradients do not all vanish, they become unequal: at d_k = 64 with
 64 keys a tenth of the queries has 61 % of the squared gradient, and with the scale 27 %. Whether a
 typical query gets less or more depends on d_k and on the number of keys: at d_k = 64 with 64 keys
-it gets some 5 times more. The scale does not guarantee a gradient either.
+it gets about 5 times more. The scale does not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]  # 7 s
 """
@@ -88,6 +88,13 @@ page.table(
     ],
     caption=f"‖∂L/∂q‖ without the scale over that with it, {REPEATS} times 512 queries; and how "
     "much of the squared gradient the tenth of the queries with the longest gradients has",
+)
+both = [row for row in rows if (row.d_k, row.keys) == CELLS[0]]
+alone = [1 / ratios(pair)[0].median for pair in zip(both[::2], both[1::2], strict=True)]
+page.say(
+    f"This is one draw. In the first row the typical gradient is {1 / extreme.median:,.0f} times "
+    f"smaller, and in its {REPEATS} repeats alone {min(alone):,.0f} to {max(alone):,.0f} times. "
+    "Chapter 16 has the numbers of more draws."
 )
 
 # %% The extreme: one head over 5 keys at d_k = 512

@@ -140,9 +140,9 @@ distributions.judge(page.marks)
 
 # %% 3 · One hill for all widths, and 1/√d_k is not its top
 # Softmax's Jacobian J, the matrix of its derivatives, depends on the scores alone. With independent
-# entries of variance 1, scale · Kᵀ makes J g about s = scale · √d_k times as long. So the median is
-# one function of s for each number of keys. That s does not depend on d_k at the exponent ½ alone
-# is algebra; the measurement tests the code and the assumption.
+# entries of variance 1, scale · Kᵀ makes J ∂L/∂p about s = scale · √d_k times as long. So the
+# median is one function of s for each number of keys. That s does not depend on d_k at the exponent
+# ½ alone is algebra; the measurement tests the code and the assumption.
 
 hill.show(page)
 hill.judge(page.marks)

@@ -155,9 +155,9 @@ page.figure(
 
 # %% Why it is ½
 # A score q·k is a sum of d_k products, so its standard deviation is √d_k, and after the scale it is
-# s = d_k^(½-a). The gradient is ∂L/∂q = d_k^-a · Kᵀ J g, where g = ∂L/∂p, and J = diag(p) - p pᵀ
-# comes from softmax. The keys have length √d_k, so d_k^-a Kᵀ makes J g about d_k^-a √d_k = s times
-# as long. And J depends on nothing but the scores. So d_k and *a* matter through s alone.
+# s = d_k^(½-a). The gradient is ∂L/∂q = d_k^-a · Kᵀ J ∂L/∂p, where J = diag(p) - p pᵀ comes from
+# softmax. The keys are about √d_k long, so d_k^-a Kᵀ makes J ∂L/∂p about d_k^-a √d_k = s times as
+# long. And J depends on nothing but the scores. So d_k and *a* matter through s alone.
 #
 # Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and the
 # gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight on one key,

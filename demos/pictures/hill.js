@@ -1,12 +1,12 @@
 "use strict";
 // The reader's own width and number of keys: a point on the map, and two on the hill.
-// (`normals` is of draws.js; `place`, `move` and `tell` are of axes.js. Scores and g are hill.py's.)
+// (`normals` is of draws.js; `place`, `move` and `tell` are of axes.js. Scores and ∂L/∂p are hill.py's.)
 {
 const figure = document.querySelector("#hill"), [wide, many] = figure.querySelectorAll("input");
 const find = (selector) => figure.querySelector(selector), said = find(".moves p");
 const m = JSON.parse(find("script").textContent), drawn = normals(m.seed, 2 * m.half), hills = new Map();
 
-// s times the median of ‖J g‖, between its limits: J g = p ⊙ (g - ⟨p, g⟩), p = softmax of s times the scores.
+// s times the median of ‖J ∂L/∂p‖, between its limits. J ∂L/∂p = p ⊙ (∂L/∂p - ⟨p, ∂L/∂p⟩), p = softmax(s · scores).
 function median(keys, s) {
   const queries = Math.min(2 ** 14, Math.floor(m.half / keys));
   const found = new Float64Array(queries), p = new Float64Array(keys);

@@ -1,7 +1,7 @@
 """Pictures · The map of chapter 16, and the hill of which it compares two places.
 
-‖∂L/∂q‖ is about s ‖J g‖, as the chapter derives: s = scale · √d_k is the spread of the scores, J is
-softmax's derivative, and g = ∂L/∂p. So one draw of scores and of g serves every width.
+‖∂L/∂q‖ is about s ‖J ∂L/∂p‖, as the chapter derives: s = scale · √d_k is the spread of the scores,
+and J is softmax's derivative. So one draw of scores and of ∂L/∂p serves every width.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ from demos.laboratory.explorable import normal
 from demos.pictures import data, drawing, figure, line, number, place, slider, text
 from minigrad import Tensor, gradients, softmax
 
-SEED, HALF = 0, 2**18  # numbers for the scores, and as many for g
+SEED, HALF = 0, 2**18  # numbers for the scores, and as many for ∂L/∂p
 WIDTHS, KEYS, SPREADS = (16, 64, 256, 1024), (5, 64, 1024), 2 ** np.arange(-2, 5.01, 0.25)
 MAP, HILL = (34.8, -18, 16.9, -26), (340, 107, 24, 43)  # powers of two; of two right, of ten up
 LIMITS = 0.82  # 1.64/2: the middle of n queries is within LIMITS · √n ranks 90 times of 100
 
 
 def lengths(drawn: np.ndarray, keys: int, s: float) -> np.ndarray:
-    """Return s ‖J g‖ of queries whose scores have the spread s."""
+    """Return s ‖J ∂L/∂p‖ of queries whose scores have the spread s."""
     queries = min(2**14, HALF // keys)
-    scores, g = drawn.reshape(2, HALF)[:, : queries * keys].reshape(2, queries, keys)
+    scores, of_p = drawn.reshape(2, HALF)[:, : queries * keys].reshape(2, queries, keys)
     x = Tensor(s * scores, requires_grad=True)
-    (of_x,) = gradients(softmax(x), [x], g)
+    (of_x,) = gradients(softmax(x), [x], of_p)
     return s * np.linalg.norm(of_x, axis=-1)
 
 

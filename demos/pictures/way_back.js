@@ -32,7 +32,7 @@ function point(t) {
   const first = found["∂L/∂z"][t][0], [more, less] = first > 0 ? [1, 2] : [2, 1];
   const said = Math.abs(first) < 1e-12
     ? "Both values raise the loss equally: no score can change it, and the query gets 0."
-    : `Value ${more} raises the loss more than the average ${shown(found.average[t])}, value ${less} less. So ∂<var>L</var>/∂<var>q</var> points toward key ${more} and away from key ${less}; a step of descent goes the other way.`;
+    : `Value ${more} raises the loss more than the average ${shown(found.average[t])}, value ${less} less. So a step of descent subtracts a multiple of key ${more} from <var>q</var>, and adds a multiple of key ${less}.`;
   figure.querySelector("p").innerHTML = said;
 }
 figure.dataset.found = JSON.stringify(found);

@@ -23,7 +23,7 @@ STOP = "A first reading may stop here."
 # Of each part: its name and its folder; of each file: ★ if it is of the evening, and what a reader
 # knows afterwards.
 CONTENTS = """The idea, minigrad
-    idea               ★ backpropagation through attention, on one screen
+    idea               ★ backpropagation through the weights of attention, in forty lines
 The engine, minigrad/engine
     tensor             ★ what a tensor holds, and what it refuses to keep every gradient
     record             ★ what an operation leaves behind, and how to compute without a trace
@@ -88,8 +88,8 @@ PICTURES = {  # of demos/pictures/, with what it says
     "11": (
         "hero",
         "The gradient from the loss back to q, without the scale over with it: equal down to "
-        "the weights. At q it is 4.7 times larger with 64 keys at d_k = 64, 2,000 times smaller "
-        "with 5 keys at d_k = 512.",
+        "the weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 "
+        "times smaller with 5 keys at d_k = 512.",
     ),
     "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
     "14": ("map", "A head that has learned to write backwards: places look at their mirror image."),

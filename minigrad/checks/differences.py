@@ -3,13 +3,15 @@
 In chapter 0: `steps = 1e-6 * np.eye(4)`.
 
 How do you find out that a derivation is wrong? Not by reading it again. A derivative claims
-how much the output moves when the input does, so move the input a little, along u, and look:
+how much the output moves when the input does. So move the input a little along a direction u, which
+is an array of the shape of x, and look:
 
     ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
 
-How large should h be? Too large, and the third derivative of f enters: the error is about h²/6
-times it. Too small, and f(x + h u) and f(x - h u) agree in all but their last digits, which are
-rounding. So the error of x³ at 1 is a V (two # are one digit):
+How large should h be? If it is too large, the third derivative of f enters: the error is about h²/6
+times it. (The second derivative moves f(x + h u) and f(x - h u) alike, so it cancels.) If h is too
+small, f(x + h u) and f(x - h u) agree in all but their last digits, which are rounding. So the
+error of x³ at 1 is a V (two # are one digit):
 
     >>> from minigrad.checks.differences import difference
     >>> for k in range(1, 13):

@@ -5,9 +5,10 @@ In chapter 0: `return Value(value, inputs, vjps)`.
 What must an operation remember, so that a gradient can later be sent back through it? Which rule
 ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to go back. That is a
 `Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the
-gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. It is given
-y too, because some derivatives are shortest when they are written with y: for y = exp(x), ∂y/∂x is
-y. A node does not need to know L: g is all that a rule needs of it.
+gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. All that a
+VJP has to know about L is g. It is given y too, for two reasons. Some derivatives are shortest when
+they are written with y: for y = exp(x), ∂y/∂x is y. And a VJP that held y itself would keep y in
+memory.
 
 The record is nothing but these nodes. Each tensor holds the node that describes how it was made,
 and the node is freed with that tensor. Chapter 1.3 makes a node for each operation with an
@@ -72,8 +73,7 @@ def no_grad(function: Any = None) -> Any:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
     Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
-    holds for the thread or asynchronous task that entered the block, until the block ends. (Ctrl-C
-    in the very instant of its end can leave recording off: start again.)
+    holds for the thread or asynchronous task that entered the block, until the block ends.
 
     >>> from minigrad import Tensor
     >>> w = Tensor(2.0, requires_grad=True)
@@ -99,7 +99,10 @@ def no_grad(function: Any = None) -> Any:
 # has dropped the node's inputs. `watch` is what `detect_anomaly` noted when the node was made.
 
 # A context variable is private to each thread and each asynchronous task: no_grad() in one thread
-# does not stop another from recording.
+# does not stop another from recording. It is not private to a generator: one that pauses at a
+# `yield` inside `with no_grad():` leaves recording off in its caller until it goes on, as in
+# PyTorch. (And Ctrl-C in the very instant in which a block ends can leave recording off: start
+# again.)
 _recording: ContextVar[bool] = ContextVar("recording", default=True)
 
 

@@ -3,14 +3,14 @@
 In chapter 0: `y = max(waiting, key=lambda value: value.time)`.
 
 In which order should the derivatives of a chain be multiplied? A loss L is computed from y, y from
-h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. (Think
-of an array with more axes as laid out in one row.) The chain rule is a product of such tables,
+h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. (An
+array with more axes is laid out in one row first.) The chain rule is a product of such tables,
 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
-(∂L/∂y · ∂y/∂h) · ∂h/∂x, everything carried along stays one row, as long as the tensor it
-belongs to. From the right it would be a matrix with a column for every element of x. And from the
+(∂L/∂y · ∂y/∂h) · ∂h/∂x, each product is one row again, with one number for each element of a
+tensor. From the right each product is a matrix, with a column for every element of x. And from the
 left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and has
 a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
 where the vector is g. This is reverse mode. It is right for training, where one loss meets a
@@ -18,29 +18,32 @@ million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
-The same holds for an element that NumPy copies to many places: in x + b with x of shape (2, 3) and
-b of shape (3,), g has the shape (2, 3), and ∂L/∂b = `g.sum(axis=0)`. This is **un-broadcasting**,
+The same holds for an element that NumPy copies to many places: in x + c with x of shape (2, 3) and
+c of shape (3,), g has the shape (2, 3), and ∂L/∂c = `g.sum(axis=0)`. This is **un-broadcasting**,
 in the function `_fitted` below.
 
-That decides the order. A result may pass its gradient on only when the gradient is complete, that
-is, when everything computed from this result has sent its contribution. A result is newer than
-every result that it was made from, and stays so, since its array never changes (chapter 1.1). So
-take, of all the results that have received something and wait to pass it on, the **newest**. In
-this picture the arrows lead forward, from what is used:
+Because a gradient is a sum, the order matters. A result may pass its gradient on only when the
+gradient is complete, that is, when everything computed from this result has sent its contribution.
+A result is made after its inputs, so it is newer than each input that is a result itself. It stays
+newer, because only a leaf is ever given another array (chapter 1.1). So take, of all the results
+that have received something and wait to pass it on, the **newest**. In this picture the arrows lead
+forward, from what is used:
 
-    time   1          2              3                4
-           a ───────▶ b = a² ──────▶ c = b · a ─────▶ d = c + b
-           │          └─────────────────────────────▶ d
-           └───────────────────────▶ c
+    time   1          2               3                 4
+           x ───────▶ a = x² ───────▶ b = a + x ──────▶ L = a b
+           │          └───────────────────────────────▶ L
+           └────────────────────────▶ b
 
-Backward, d sends to c and to b, and both wait. c is the newer one. It sends to b and to a. Only now
-is the gradient of b complete, and b sends to a. (If b were taken before c, it would pass on too
-little.)
+Let x be 3, so that a is 9, b is 12 and L is 108. Backward, L sends a = 9 to b and b = 12 to *a*,
+and both wait. b is the newer one. It sends 9 to *a* and 9 to x. Only now is the gradient of *a*
+complete: it is 12 + 9 = 21. Then *a* sends 21 · 2x = 126 to x, and ∂L/∂x is 9 + 126 = 135. (If *a*
+were taken before b, it would send only 12 · 2x = 72.)
 
-Why is the newest always complete? Let t be the newest result that waits. Only a newer result can
-still send to t, and none of the newer ones waits: each has passed its gradient on, or never had
-one. Go through them from the newest down. The first has nothing to send, and can get nothing, since
-no result is newer. So the second cannot get anything either, and so on down to t: t is complete.
+Why is the newest always complete? Let t be the newest result that waits. Suppose that a newer
+result r still had to send something to t. r does not wait now, so it would have to receive
+something first, from a result that is newer still. That one does not wait either, and would have to
+receive something first, from one that is newer again, and so on without an end. But the results are
+finitely many. So there is no such r, and t is complete.
 
 Leaves pass nothing on, they only collect. The pass starts with the seed ∂L/∂L = 1 at the loss,
 which is its **root**, and ends when no result is waiting. In its simplest form, for results without
@@ -58,21 +61,21 @@ broadcasting, constants or fused rules, the loop is
     ...             if x.node is not None:                              # not a leaf
     ...                 waiting.add(x)
     ...     return gradients
-    >>> a = Tensor(2.0, requires_grad=True)
-    >>> b = a * a
-    >>> c = b * a
-    >>> d = c + b                           # a³ + a²
-    >>> a._time < b._time < c._time < d._time
+    >>> x = Tensor(3.0, requires_grad=True)
+    >>> a = x * x
+    >>> b = a + x
+    >>> L = a * b                           # x⁴ + x³
+    >>> x._time < a._time < b._time < L._time
     True
-    >>> float(way_back(d)[a])               # 3a² + 2a
-    16.0
+    >>> float(way_back(L)[x])               # 4x³ + 3x²
+    135.0
 
 `replay` is this loop with a heap, which finds the newest without looking at all that wait. It also
 computes only what is asked for, un-broadcasts, and frees the record on the way:
 
     >>> from minigrad.engine.replay import replay
-    >>> float(replay(d, np.array(1.0))[a])
-    16.0
+    >>> float(replay(L, np.array(1.0))[x])
+    135.0
 
 Exercises 3 to 6 and 9 of `python -m demos learn`: the way back through a chain, two uses, the
 order, a mistake in it; and un-broadcasting.

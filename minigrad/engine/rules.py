@@ -22,7 +22,7 @@ with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
     ...     return operation
     >>> x = Tensor([3.0], requires_grad=True)
     >>> y = simplest(multiply)(x, x)
-    >>> y.backward([1.0])                               # y has one element, and L is this element
+    >>> y.backward([1.0])                               # g has y's shape (1,): L is its element
     >>> x.grad                                          # 3 from each factor
     array([6.])
 
@@ -81,28 +81,12 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
 
     Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value and
     then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has no
-    derivative, such as a mask. y is the operation's own output; the VJP is given y, so that its
-    closure need not keep y alive.
+    derivative, such as a mask. y is the operation's own output. `name` is what errors and graphs
+    show; by default it is the rule's own name.
 
     If broadcasting stretched an input, say from (3,) to the output's shape (2, 3), its VJP may
     return a gradient of the output's shape: the engine sums it back to the input's shape (chapter
-    2.1). Over axes that the output does not have, the VJP itself has to sum.
-
-    The value must be an array of the rule's own, or one of its inputs, because the result becomes
-    read-only. Called with arrays only, the operation returns an array. Numbers take the dtype of
-    the floating tensors beside them. `name` is what errors and graphs show; by default it is the
-    rule's own name. TypeError if the rule has no `/`, or returns too few or too many VJPs, or a
-    Tensor. NumPy's ValueError or IndexError is raised with the operation and the shapes in front.
-
-    Some NumPy functions have no operation here, such as `np.exp2`, and are an error for a Tensor.
-    With them the value is written as a function of no arguments, `lambda: np.exp2(x)`. It is called
-    once, in the forward pass. When the rule is called again with Tensors, only its VJPs are used:
-
-    >>> @primitive
-    ... def exp2(x, /):
-    ...     return lambda: np.exp2(x), lambda g, y: g * y * np.log(2.0)  # from 2ˣ = exp(x log 2)
-    >>> grad(exp2)(1.0), grad(grad(exp2))(1.0)                           # 2 log 2 and 2 (log 2)²
-    (array(1.38629436), array(0.96090603))
+    2.1). `_operation`, below, says what else a rule may do, and what is an error.
     """
     if rule is None:
         return functools.partial(primitive, name=name)
@@ -115,7 +99,29 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
 
 
 def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tensor]:
-    """Return the function that computes and records. Every operation of every model is one."""
+    """Return the function that computes and records. Every operation of every model is one.
+
+    The value must be an array of the rule's own, or one of its inputs, because the result becomes
+    read-only. Called with arrays only, the operation returns an array. (`_in_one_dtype` says of
+    which dtype.) TypeError if the rule has no `/`, or returns too few or too many VJPs, or a
+    Tensor. NumPy's ValueError or IndexError is raised with the operation and the shapes in front.
+
+    The engine sums a gradient over axes of the output only. In y = (x ⊙ w).sum(axis=0), with x of
+    shape (n, 2) and w of shape (2,), w is stretched along an axis that y does not have. There the
+    VJP of w sums itself: `g * x.sum(axis=0)`.
+
+    Some NumPy functions have no operation here, such as `np.exp2`, and are an error for a Tensor.
+    A rule that needs one writes its value as a function of no arguments, `lambda: np.exp2(x)`. This
+    function is called once, in the forward pass. When the rule is called again with Tensors, only
+    its VJPs are used:
+
+    >>> @primitive
+    ... def exp2(x, /):
+    ...     return lambda: np.exp2(x), lambda g, y: g * y * np.log(2.0)  # from 2ˣ = exp(x log 2)
+    >>> from minigrad import grad
+    >>> grad(exp2)(1.0), grad(grad(exp2))(1.0)                           # 2 log 2 and 2 (log 2)²
+    (array(1.38629436), array(0.96090603))
+    """
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)

@@ -36,16 +36,12 @@ would show it. So nobody can write to an array through its tensor, and training 
     ...     x -= 0.1 * x.grad
 
 Outside `no_grad` (chapter 1.2), `x -= …` is an error: it would make x the name of a new result,
-and the leaf would stay as it was. A third way looks like the first. NumPy refuses it, because it
-would write into the array itself:
+and the leaf would stay as it was. `x.data -= …` looks like the first way, but it would write into
+the array itself. NumPy refuses that:
 
     >>> x.data -= 0.1 * x.grad
     Traceback (most recent call last):
     ValueError: output array is read-only
-
-If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy. For
-`x.grad.zero_()` write `x.grad = None`, and for `x.transpose(-2, -1)`, which here gives the order of
-all axes, `x.mT`. An optimizer (chapter 8) needs a rate: `SGD([x], lr=0.1)`.
 
 A tensor that never required a gradient is a **constant**. It does not copy your array. If you write
 to your array, the constant changes too, so do not do that between the forward and the backward pass
@@ -82,14 +78,16 @@ class Tensor(Words):
 
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
 
-    `node` is None for a leaf: a tensor that you make, a detached one, a result of constants or
-    under `no_grad` (chapter 1.2). With `requires_grad=True` the leaf copies its values, everything
-    computed from it is recorded, and `backward()` (chapter 2.2) adds ∂L/∂leaf to its `.grad`, a
-    plain array. Without it, the tensor is a constant and shares the memory of the array you give:
-    do not write to that array between the forward and the backward pass. `name` appears in errors
-    and in graphs. TypeError for values that are not real numbers, for floats other than float32 and
-    float64 (chapter 1.3), and for an integer tensor that is to require a gradient. ValueError for a
-    value that the dtype cannot hold.
+    `node` is None for a leaf. Three kinds of tensors are leaves:
+
+    - a tensor that you make;
+    - a detached one (`detach`);
+    - a result that is computed from constants only, or inside a `no_grad` block (chapter 1.2).
+
+    With `requires_grad=True` the leaf copies its values, everything computed from it is recorded,
+    and `backward()` (chapter 2.2) adds ∂L/∂leaf to its `.grad`, a plain array. Without it, the
+    tensor is a constant. `name` appears in errors and in graphs. A floating Tensor is float32 or
+    float64, and nothing else (chapter 1.3).
 
     Operators, methods and NumPy's own functions (`t * 2`, `t.sum()`, `np.exp(t)`) all record
     (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would silently lose
@@ -105,7 +103,7 @@ class Tensor(Words):
     _array: Array
     _requires_grad: bool
     _parameter: bool  # whether it has ever required a gradient: a frozen leaf is still a parameter
-    _time: int  # when its array came into being; a leaf's moves on with each new array
+    _time: int  # when it got its array (chapter 2.1)
     node: Node | None
     grad: Array | None
     name: str | None
@@ -138,8 +136,8 @@ class Tensor(Words):
     def data(self) -> Array:
         """The array itself, read-only and without a record. A leaf can be given another one.
 
-        `p.data = values` keeps the leaf's shape and dtype, and copies values that somebody could
-        still write to. TypeError for values of another kind, such as floats for integers.
+        `p.data = values` keeps the leaf's shape and dtype. It makes a copy if your program could
+        still write to the array of values.
         """
         return self._array
 
@@ -166,6 +164,11 @@ class Tensor(Words):
     # would lose the record raise an error), and the helpers used above. `now` is the clock,
     # `real_array` checks values, `frozen` and `read_only` make arrays that nobody can write to, and
     # `result` makes a tensor of an array.
+    #
+    # If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy.
+    # For `x.grad.zero_()` write `x.grad = None`. For `x.transpose(-2, -1)` write `x.mT`, since
+    # `transpose` takes the new order of all axes. An optimizer (chapter 8) needs a rate:
+    # `SGD([x], lr=0.1)`.
 
     def _checked(self, values: Any) -> Array:
         """Return the values as an array, if this tensor can be given them.

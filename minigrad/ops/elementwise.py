@@ -107,8 +107,8 @@ def tanh(x, /):
 def maximum(a, b, /):
     """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
 
-    At a tie, moving *a* up counts fully and moving it down not at all: the slope used is the mean
-    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
+    At a tie the slope for *a* is 1 if *a* moves up, and 0 if it moves down. The slope used is the
+    mean of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
     slope ½ at exactly 0. (The `relu` of chapter 6.1 has the same values, and the slope 0 there.)
     """
     return (

@@ -131,6 +131,14 @@ def where(condition, a, b, /):
 
     >>> where([True, False], [1.0, 2.0], 0.0)
     array([1., 0.])
+
+    In `np.where(x > 0, np.log(x), 0)` the logarithm at x = 0 is not chosen and gets g = 0. Its rule
+    nevertheless computes g/x = 0/0, which is NaN. So give it a safe input as well:
+
+    >>> from minigrad import grad
+    >>> f = lambda x: np.where(x > 0, np.log(np.where(x > 0, x, 1)), 0).sum()
+    >>> grad(f)(np.array([0.0, 2.0]))
+    array([0. , 0.5])
     """
     return (
         np.where(condition, a, b),

@@ -3,8 +3,8 @@
 In chapter 0: `return a @ b, lambda g: g @ b.T, lambda g: a.T @ g`.
 
 Where do the two transposes in the derivative of A B come from? Attention is two matrix products
-with a softmax between them, so this rule does most of the work of the project. Its docstring
-follows one element.
+with a softmax between them, so this rule does most of the work of the project. The docstring of
+`matmul` follows one element of the product.
 
 Exercise 10 of `python -m demos learn`: write the rule of a matrix product.
 """
@@ -25,12 +25,13 @@ def matmul(a: Any, b: Any) -> Tensor:
 
         Cᵢⱼ = Σₗ Aᵢₗ Bₗⱼ        ∂Cᵢⱼ/∂Aᵢₖ = Bₖⱼ
 
-    It reaches row i of C, element j with strength Bₖⱼ. Its gradient gathers what comes back
-    from that row, G = ∂L/∂C:
+    It reaches all elements of row i of C, and element j of this row with the slope Bₖⱼ. Its
+    gradient gathers what comes back from the row, G = ∂L/∂C:
 
         ∂L/∂Aᵢₖ = Σⱼ Gᵢⱼ Bₖⱼ = Σⱼ Gᵢⱼ (Bᵀ)ⱼₖ        ∂L/∂A = G Bᵀ
 
-    By the same walk, Bₖⱼ reaches column j of C, element i with strength Aᵢₖ:
+    Likewise Bₖⱼ reaches all elements of column j of C, and element i of this column with the
+    slope Aᵢₖ:
 
         ∂L/∂Bₖⱼ = Σᵢ Aᵢₖ Gᵢⱼ                        ∂L/∂B = Aᵀ G
 

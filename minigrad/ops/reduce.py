@@ -57,7 +57,7 @@ def mean(x, /, axis=None, *, keepdims=False):
     shape, size = x.shape, x.size
 
     def vjp(g, y):
-        share = y.size / (size or 1)  # 1/n
+        share = y.size / (size or 1)  # 1/n, because x has n times as many elements as y
         return np.broadcast_to((g * share).reshape(kept_shape(shape, axis)), shape)
 
     return x.mean(axis=axis, keepdims=keepdims), vjp

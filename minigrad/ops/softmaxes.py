@@ -44,9 +44,10 @@ def softmax(x, /, axis=-1):
 
     When y is nearly one-hot (one weight is 1 - ε, the rest at most ε), the average is nearly the g
     of the large weight, so its score gets almost nothing. The other scores get almost nothing
-    either, because their weights are near 0. By how much? ∂L/∂x is at most 2ε times as long as g:
-    the absolute values in row i of J sum to 2 yᵢ (1 - yᵢ) ≤ 2ε, and a symmetric matrix stretches
-    no vector by a larger factor than the largest such sum. This is where √d_k enters (chapter 16).
+    either, because their weights are near 0. So ∂L/∂x is at most 2ε times as long as g. (The
+    absolute values in row i of J sum to 2 yᵢ (1 - yᵢ) ≤ 2ε. The largest of these sums bounds every
+    eigenvalue of J, and J is symmetric, so no g becomes longer by a larger factor.) This is where
+    √d_k enters (chapter 16).
 
     x has any shape; the weights sum to 1 along `axis`. (A row of nothing but -∞ gives NaN.)
 
@@ -70,7 +71,8 @@ def log_softmax(x, /, axis=-1):
 
     Taking the log afterwards fails where it matters: a weight that underflowed to 0 has log
     -∞, and its gradient is NaN. Here the smallest yᵢ of finite scores is a plain negative number.
-    The chain rule gives ∂/∂xⱼ log Σ exp = exp(xⱼ) / Σ exp = pⱼ, with p = exp(y) the softmax, so
+    With Z = Σⱼ exp(xⱼ) the chain rule gives ∂(log Z)/∂xⱼ = exp(xⱼ)/Z = pⱼ, where p = exp(y) is the
+    softmax. So
 
         ∂yᵢ/∂xⱼ = δᵢⱼ - pⱼ        ∂L/∂x = g - p Σᵢ gᵢ
 

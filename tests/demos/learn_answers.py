@@ -366,10 +366,10 @@ ADAM = (
 MOMENTUM = "velocity = momentum * velocity + g\nreturn p - lr * velocity, velocity"
 PREDICTED = (
     'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
-    'scaled_median = "stays"\nmedian_ratio_64 = 5\nmedian_ratio = 1 / 30\nmean_ratio = 10'
+    'small_median = "falls"\nsmall_ratio_64 = 1 / 8\nmedian_ratio = 1 / 30\nmean_ratio = 10'
 )
 PENCIL = (
-    "p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\naway = 'k_1'"
+    'p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\nfalls = "loss"'
 )
 SCORES = "dP = G @ V.mT\nreturn P * (dP - (P * dP).sum(axis=-1, keepdims=True))"
 LAST = "dQ = scale * dZ @ K\ndK = scale * dZ.mT @ Q\ndV = P.mT @ G"
@@ -391,17 +391,18 @@ STEP = (
 
 WRONG |= {
     "e16_pencil": [
-        (TYPICAL, "not right (the scale is missing in the scores). Its line"),
+        (TYPICAL, "p_1 = 0.8 is not right: the scale is missing in the scores"),
         (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
-        (PENCIL.replace("12", "8"), "dp_1 = 8 is not right (the weight does not belong here yet)"),
+        (PENCIL.replace("12", "8"), "dp_1 = 8 is not right: the weight does not belong here yet"),
+        (PENCIL.replace("12", "7"), "not right: it belongs to the step from o back to the weights"),
         (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
-        (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right (the weight is missing)"),
-        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right (the scale is missing)"),
-        (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right (the sign is the other one)"),
-        (PENCIL.replace("4 / 3", "2"), "(the weight is missing). Its line is ∂L/∂v₁ = p₁ g"),
-        (PENCIL.replace("k_1", "k_2"), "q·k₁ goes from 1.39 to 1.2 and q·k₂ goes from 0 to 0.5"),
-        (PENCIL.replace("k_1", "key 1"), """away is 'key 1': write "k_1" or "k_2\""""),
+        (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right: the weight is missing"),
+        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right: the scale is missing"),
+        (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right: the sign is the other one"),
+        (PENCIL.replace("4 / 3", "2"), "dv_1 = 2 is not right: the weight is missing"),
+        (PENCIL.replace('"loss"', '"scores"'), "the rate 0.01, q·k₁ goes from 1 to 1.04"),
+        (PENCIL.replace('"loss"', '"key 1"'), """falls is 'key 1': write "loss" or "scores\""""),
     ],
     "e17_predict": [
         (

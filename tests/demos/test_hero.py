@@ -114,8 +114,8 @@ def test_the_labels_and_the_alt_text_say_what_was_computed(root, numbers):
     (larger, _, usual, *_), (smaller, _, extreme, *_) = (found["line"] for found in numbers)
     assert larger > 3 and smaller < 1e-3
     said = [
-        f"{larger:.1f} times larger",
-        f"{round(1 / smaller, -2):,.0f} times smaller",
+        f"about {larger:.0f} times larger",
+        f"about {round(1 / smaller, -3):,.0f} times smaller",
         f"softmax passes on {usual:.1f}",
         f"softmax passes on 1/{round(1 / extreme, -3):,.0f}",
         "64 keys, d_k = 64",

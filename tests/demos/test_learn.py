@@ -11,6 +11,7 @@ from demos.learn._mistakes import mistaken
 from demos.learn._running import judged, run
 from demos.learn.exercises import chapter, filled, solution, stub, title
 from demos.site._contents import book
+from demos.site._landing import FINDINGS
 from tests.demos.learn_answers import RIGHT, TYPICAL, WRONG
 from tests.demos.running import ROOT, demo_here
 from tests.test_readme import README
@@ -18,6 +19,9 @@ from tests.test_readme import README
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
 BUGS = {"e06_bug", "e12_double", "e18_bug", "e21_heads"}
+
+
+PREDICT = solution("e17_predict")
 
 
 def check_of(name):
@@ -282,13 +286,30 @@ def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
     assert "median" not in before and "median" in after  # the results are next
 
 
+def test_what_exercise_17_asks_is_said_by_no_page_that_is_read_before():
+    before = " ".join([README, docstring_of(ROOT / "attention/scaled_dot_product.py"), *FINDINGS])
+    asked = re.findall(r"# a number: .* (with 1/d_k|without a scale) at (d_k = \d+)", PREDICT)
+    assert len(asked) == PREDICT.count("# a number") - 1  # (the variance is in what is read)
+    for scale, width in asked:
+        assert scale not in before and (scale == "with 1/d_k" or width not in before)
+    assert "dead" not in before
+
+
+def test_exercise_16_names_the_mistake_in_a_number_and_leaves_its_formula_to_the_hints():
+    said = [answer("e16_pencil", filled("e16_pencil", x)).said for x, _ in WRONG["e16_pencil"][1:]]
+    numbers = [words for words in said if "is not right" in words]
+    assert len(numbers) > 6
+    assert all(re.fullmatch(r"\w+ = \S+ is not right: [^=·]+", words) for words in numbers)
+
+
 def test_the_hints_of_exercise_17_are_as_measured():
     check = check_of("e17_predict")
     seen, last = check.measured(), check.HINTS[-1]
-    raw, scaled = ([seen(d_k, a, "gradient_median") for d_k in (64, 1024)] for a in (0.0, 0.5))
-    larger, smaller = (float(n) for n in re.findall(r"some (\d+) times", last))
-    assert raw[0] / scaled[0] == pytest.approx(larger, rel=0.2)
-    assert scaled[1] / raw[1] == pytest.approx(smaller, rel=0.2)
+    for told, d_k, a in zip(
+        re.findall(r"some (\d+) times", last), (64, 1024), (1.0, 0.0), strict=True
+    ):
+        scaled, other = (seen(d_k, each, "gradient_median") for each in (0.5, a))
+        assert scaled / other == pytest.approx(float(told), rel=0.2)
     assert 1 < seen(1024, 0.0, "gradient_mean") / seen(64, 0.0, "gradient_mean") < 1.5
 
 

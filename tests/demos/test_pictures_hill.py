@@ -68,7 +68,7 @@ def test_the_still_picture_says_its_numbers_and_is_where_the_sliders_begin(path,
 
 
 def test_the_map_and_the_hill_are_those_of_attention(drawn):
-    """‖∂L/∂q‖ is only about s ‖J g‖: a query is not exactly √d_k long, and has its own draws."""
+    """‖∂L/∂q‖ is only about s ‖J ∂L/∂p‖: a query is not exactly √d_k long, with its own draws."""
     for cell in ratios(sweep((16, 64, 256), keys=(5, 64), repeats=5)):
         middle = ratio(drawn, cell.keys, cell.d_k)[1]
         assert abs(np.log10(middle / cell.median)) < 0.04 + 3 * cell.error, cell

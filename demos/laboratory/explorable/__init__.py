@@ -5,8 +5,8 @@ project's engine. Both languages draw the same random numbers, so the two can be
 does so, to nine digits.
 
 512 queries q and 64 keys k have 1024 features each. At a smaller d_k only their first d_k features
-are taken, so all nine widths see the same draws. Every query has its own g = ∂L/∂p, the gradient at
-its attention weights p. All entries are independent, of mean 0 and variance 1.
+are taken, so all nine widths see the same draws. Every query has its own ∂L/∂p, the gradient at its
+attention weights p. All entries are independent, of mean 0 and variance 1.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Draws(NamedTuple):
 
     keys: Array  # (64, 1024)
     queries: Array  # (512, 1024)
-    g: Array  # (512, 64): ∂L/∂p
+    of_p: Array  # (512, 64): ∂L/∂p
 
 
 def draws(seed: int) -> Draws:
@@ -78,7 +78,7 @@ def measure(drawn: Draws, d_k: int, a: float) -> Measured:
     """Compute attention with the scale d_k^-a and ∂L/∂q of each query, by this project's engine."""
     q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
     weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
-    (gradient,) = gradients(weights, [q], drawn.g)
+    (gradient,) = gradients(weights, [q], drawn.of_p)
     norms = np.linalg.norm(gradient, axis=-1)
     return Measured(
         norms=norms,

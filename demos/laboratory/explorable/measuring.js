@@ -26,7 +26,7 @@ function products(x, y) {
 const sizes = [KEYS * WIDEST, QUERIES * WIDEST, QUERIES * KEYS];
 const drawn = normals(Number($("lab").dataset.seed), sizes[0] + sizes[1] + sizes[2]);
 const keys = drawn.subarray(0, sizes[0]), queries = drawn.subarray(sizes[0], sizes[0] + sizes[1]);
-const g = drawn.subarray(sizes[0] + sizes[1]);  // ∂L/∂p
+const ofP = drawn.subarray(sizes[0] + sizes[1]);  // ∂L/∂p
 const scores = products(queries, keys), gram = products(keys, keys);
 
 // ------------------------------------------------------------ the measurement
@@ -43,13 +43,13 @@ function attend(m, scale, t) {
   return Math.log(total) - average;
 }
 
-// ‖∂L/∂q‖ for query t, whose weights are in p. With ds = J g = p ⊙ (g - ⟨p, g⟩) it is the length of
-// scale · Kᵀ ds, whose square is scale² dsᵀ (K Kᵀ) ds: the keys themselves are not needed again.
+// ‖∂L/∂q‖ for query t, whose weights are in p. With ds = J ∂L/∂p = p ⊙ (∂L/∂p - ⟨p, ∂L/∂p⟩) it is
+// the length of scale · Kᵀ ds, whose square is scale² dsᵀ (K Kᵀ) ds: the keys themselves are not needed again.
 function gradientNorm(m, scale, t) {
   const G = gram[m], at = t * KEYS;
   let average = 0, square = 0;
-  for (let j = 0; j < KEYS; j++) average += p[j] * g[at + j];
-  for (let j = 0; j < KEYS; j++) ds[j] = p[j] * (g[at + j] - average);
+  for (let j = 0; j < KEYS; j++) average += p[j] * ofP[at + j];
+  for (let j = 0; j < KEYS; j++) ds[j] = p[j] * (ofP[at + j] - average);
   for (let i = 0; i < KEYS; i++) {
     let sum = G[i * KEYS + i] * ds[i] / 2;
     for (let j = 0; j < i; j++) sum += G[i * KEYS + j] * ds[j];

@@ -1,4 +1,4 @@
-"""Exercise 16 · The check: the engine's numbers, and from which line a wrong one comes."""
+"""Exercise 16 · The check: the engine's numbers, and from which step a wrong one comes."""
 
 import numbers
 
@@ -12,14 +12,15 @@ HINTS = (
     "Going back, take the steps of the way forward in the opposite order: first o, then p, then z.",
     "∂L/∂vⱼ is pⱼ g, and ∂L/∂pⱼ is g·vⱼ. A score gets its weight times (its g·vⱼ minus the average "
     "of both under the weights). For q and the keys the scale ½ is a further factor.",
-    "∂L/∂q = ½ (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂) and ∂L/∂k₂ = ½ ∂L/∂z₂ q, where ∂L/∂z₂ = -∂L/∂z₁. ∂L/∂q "
-    "points toward the key whose value raises the loss more than the average. A step goes against "
-    "the gradient.",
+    "∂L/∂q = ½ (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂) and ∂L/∂k₂ = ½ ∂L/∂z₂ q, where ∂L/∂z₂ = -∂L/∂z₁. A step of "
+    "q subtracts a multiple of key 1 and adds the same multiple of key 2. What happens to q·k₁ if "
+    "both keys point the same way, and key 2 is the longer one?",
 )
+RATE = 0.01
 
 
 def check(answer):
-    """Check one number after the other; then the direction of a step, by the engine."""
+    """Check one number after the other; then what a step of q lowers, by the engine."""
     names = ("q", "k_1", "k_2", "v_1", "v_2", "g")
     q, k_1, k_2, v_1, v_2, g = (np.array(given(answer, name), float) for name in names)
     scale = 1 / np.sqrt(len(q))
@@ -35,33 +36,45 @@ def check(answer):
     early = {p_1 * to_p[0]: "the weight does not belong here yet", to_p[1]: "this is ∂L/∂p₂"}
     plain = {to_p.mean(): "this is the plain average, and the two weights are not equal"}
     direct = {p_1 * to_p[0]: "the average is not subtracted", to_p[0] - average: no_weight}
-    for name, right, line, mistakes in (
-        ("p_1", p_1, "p = softmax(z), with zⱼ = scale · q·kⱼ", unscaled),
-        ("dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", early),
-        ("average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", plain),
-        ("dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", direct),
-        ("dq", to_q[1], "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)", {to_q[1] / scale: no_scale}),
-        ("dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale}),
-        ("dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: no_weight}),
+    for name, right, step, mistakes in (
+        ("p_1", p_1, "from the scores to the weights", unscaled),
+        ("dp_1", to_p[0], "from o back to the weights", early),
+        ("average", average, "in the middle of softmax's way back", plain),
+        ("dz_1", to_z[0], "from the weights back to the scores", direct),
+        ("dq", to_q[1], "from the scores back to q", {to_q[1] / scale: no_scale}),
+        ("dk_2", to_k[1, 0], "from the scores back to the keys", {to_k[1, 0] / scale: no_scale}),
+        ("dv_1", to_v[0, 0], "from o back to the values", {g[0]: no_weight}),
     ):
-        told(answer, name, right, line, mistakes)
-    away = given(answer, "away")
-    if away not in ("k_1", "k_2"):
-        raise Unsolved(f'away is {away!r}: write "k_1" or "k_2"', "value")
-    before, after = keys.data @ q, keys.data @ (q - 0.01 * to_q)
-    pairs = zip("₁₂", before, after, strict=True)
-    moves = " and ".join(f"q·k{i} goes from {b:.3g} to {a:.3g}" for i, b, a in pairs)
-    i = ("k_1", "k_2").index(away)
+        told(answer, name, right, step, mistakes)
+    falls = given(answer, "falls")
+    if falls not in ("loss", "scores"):
+        raise Unsolved(f'falls is {falls!r}: write "loss" or "scores"', "value")
+    alike = np.array([[1.0, 0.0], [3.0, 0.0]])  # keys that share a direction
+    (before, after), _ = stepped(np.array([1.0, 0.0]), alike, values, g, scale)
     law(
-        "a step goes against the gradient, and so away from the key whose value raises the loss "
-        "more than the average: its score falls",
-        after[i] < before[i],
-        f"in a step with the rate 0.01, {moves}",
+        "the step lowers the score of each key whose value raises the loss more than the average",
+        falls == "loss",
+        "take q = (1, 0) and the keys (1, 0) and (3, 0), and all else as above: in a step with the "
+        f"rate {RATE}, q·k₁ goes from {before[0]:.3g} to {after[0]:.3g}",
     )
-    print(f"In a step with the rate 0.01, {moves}.")
+    (before, after), losses = stepped(q, keys.data, values, g, scale)
+    print(
+        f"In a step with the rate {RATE}, the loss goes from {losses[0]:.3g} to {losses[1]:.3g}; "
+        f"rate · ‖∂L/∂q‖² is {RATE * to_q @ to_q:.3g}. As these two keys are orthogonal, q·k₁ "
+        f"falls too, from {before[0]:.3g} to {after[0]:.3g}."
+    )
 
 
-def told(answer, name, right, line, mistakes):
+def stepped(q, keys, values, g, scale):
+    """Return q·k of each key before and after a step of descent of q, and the loss likewise."""
+    query = Tensor(q, requires_grad=True)
+    loss = lambda x: g @ (softmax(scale * (keys @ x)) @ values)
+    (slope,) = gradients(loss(query), [query])
+    after = q - RATE * slope
+    return (keys @ q, keys @ after), (loss(query).item(), loss(Tensor(after)).item())
+
+
+def told(answer, name, right, step, mistakes):
     """Raise Unsolved, with the mistake behind the number, unless it has three right digits."""
     value = given(answer, name)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -71,5 +84,5 @@ def told(answer, name, right, line, mistakes):
         return
     known = [words for number, words in mistakes.items() if close(number)]
     known += ["the sign is the other one"] * bool(close(-right))
-    guess = f" ({known[0]})" if known else ""
-    raise Unsolved(f"{name} = {float(value):.4g} is not right{guess}. Its line is {line}", "value")
+    why = known[0] if known else f"it belongs to the step {step}"
+    raise Unsolved(f"{name} = {float(value):.4g} is not right: {why}", "value")

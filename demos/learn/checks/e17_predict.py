@@ -11,14 +11,17 @@ from demos.learn._telling import Unsolved, given
 SECONDS = 60.0
 HINTS = (
     "A score is a sum of d_k products, each of variance 1. When softmax is given scores that far "
-    "apart, nearly all weight is on one key: what does a typical query get then through J?",
-    "There are two kinds of queries. In most of them one weight is nearly 1. In a few the two "
-    "largest scores are nearly equal: J is not small there, and the columns of Kᵀ, which nothing "
-    "shrinks, have length √d_k. Which of the two decides the median, and which the mean?",
-    "At d_k = 64 J g is shorter without the scale, but not by half, and Kᵀ is √64 = 8 times as "
-    "long, so the median is larger: some 5 times. At d_k = 1024 the typical query is decided, and "
-    "its gradient is some 30 times smaller than the scaled one. The undecided queries become rarer "
-    "as their gradients become longer, so the mean rises a little at most.",
+    "apart, nearly all weight is on one key: what does a typical query get then through J? And "
+    "what are the weights, and J, when 1/d_k has made all scores small?",
+    "Without a scale there are two kinds of queries. In most of them one weight is nearly 1. In a "
+    "few the two largest scores are nearly equal: J is not small there, and the columns of Kᵀ, "
+    "which nothing shrinks, have length √d_k. Which of the two decides the median, and which the "
+    "mean?",
+    "With 1/d_k all weights are nearly equal, and so J is the same at every width. It is a little "
+    "smaller than with 1/√d_k, and scale · Kᵀ is 8 times smaller at d_k = 64: the median is some "
+    "11 times smaller. Without a scale the typical query is decided at d_k = 1024, and its "
+    "gradient is some 30 times smaller than with 1/√d_k. The undecided queries become rarer as "
+    "their gradients become longer, so the mean rises a little at most.",
 )
 REPEATS = 4
 WORDS = ("rises", "stays", "falls")
@@ -26,16 +29,16 @@ CHANGES = {  # name: what is measured, the exponent of the scale, words
     "mean": ("gradient_mean", 0.0, "the mean of ‖∂L/∂q‖ without a scale"),
     "median": ("gradient_median", 0.0, "the median of ‖∂L/∂q‖ without a scale"),
     "dead": ("dead_share", 0.0, "the share of queries with ‖∂L/∂q‖ < 0.001 without a scale"),
-    "scaled_median": ("gradient_median", 0.5, "the median of ‖∂L/∂q‖ with the scale"),
+    "small_median": ("gradient_median", 1.0, "the median of ‖∂L/∂q‖ with the scale 1/d_k"),
 }
-RATIOS = {  # name: what is measured, its word, d_k
-    "median_ratio_64": ("gradient_median", "median", 64),
-    "median_ratio": ("gradient_median", "median", 1024),
-    "mean_ratio": ("gradient_mean", "mean", 1024),
+RATIOS = {  # name: what is measured, its word, d_k, and the exponent of the scale
+    "small_ratio_64": ("gradient_median", "median", 64, 1.0),
+    "median_ratio": ("gradient_median", "median", 1024, 0.0),
+    "mean_ratio": ("gradient_mean", "mean", 1024, 0.0),
 }
 WHY = (
     "Before you change a line, say why it came out so: which queries decide it, and which factor "
-    "of ∂L/∂q = scale · Kᵀ J g has changed for them?"
+    "of ∂L/∂q = scale · Kᵀ J ∂L/∂p has changed for them?"
 )
 
 
@@ -44,7 +47,7 @@ def measured():
     """Return a function of d_k, a and a name: a measurement of `saturation`, mean over repeats."""
     found = {}
     for d_k in (64, 1024):
-        for a in (0.0, 0.5):
+        for a in (0.0, 0.5, 1.0):
             rngs = [np.random.default_rng([17, d_k, i]) for i in range(REPEATS)]
             found[d_k, a] = [saturation(d_k, a, rng=rng) for rng in rngs]
     return lambda d_k, a, name: float(np.mean([getattr(each, name) for each in found[d_k, a]]))
@@ -79,12 +82,13 @@ def check(answer):
             f"{words} is {before:.2g} at d_k = 64 and {after:.2g} at d_k = 1024, so it "
             + " by less than a factor 2, or ".join(right),
         )
-    for name, (what, word, d_k) in RATIOS.items():
-        raw, scaled = (seen(d_k, a, what) for a in (0.0, 0.5))
+    for name, (what, word, d_k, a) in RATIOS.items():
+        other, scaled = seen(d_k, a, what), seen(d_k, 0.5, what)
         facts[name] = (
-            close(predicted[name], raw / scaled, 3),
-            f"at d_k = {d_k} the {word} of ‖∂L/∂q‖ is {raw:.2g} without the scale and "
-            f"{scaled:.2g} with it: {raw / scaled:.2g} times as large",
+            close(predicted[name], other / scaled, 3),
+            f"at d_k = {d_k} the {word} of ‖∂L/∂q‖ is {other:.2g} "
+            f"{'with 1/d_k' if a else 'without a scale'} and {scaled:.2g} with 1/√d_k: "
+            f"{other / scaled:.2g} times as large",
         )
     wrong = [f"{x} = {predicted[x]!r}: {words}" for x, (right, words) in facts.items() if not right]
     if wrong:

@@ -6,11 +6,13 @@ o = p₁ v₁ + p₂ v₂. The loss L sends back g = ∂L/∂o. Find the eight r
 below with a pencil, without a computer: first the weight, then one line of
 the way back after the other. Each number is an integer or a small fraction,
 and is checked as soon as those above it are right. At the end the query takes
-a step of descent, from q to q - rate · ∂L/∂q with a small rate. From which of
-the two keys does it move away, and why?
+a step of descent, from q to q - rate · ∂L/∂q with a small rate. Which of two
+statements holds for all keys, and not only for these two: the step lowers the
+loss, or it lowers the score of each key whose value raises the loss more than
+the average?
 
     a number    a fraction, or three digits: 2/7 and 0.286 are both right
-    a key       "k_1" or "k_2"
+    a word      "loss" or "scores"
 
 Chapter 11, attention/scaled_dot_product.py.
 """
@@ -30,6 +32,6 @@ dz_1 = 4  # ∂L/∂z₁, for the first score
 dq = 6  # the second number of ∂L/∂q
 dk_2 = -4  # the first number of ∂L/∂k₂
 dv_1 = 4 / 3  # the first number of ∂L/∂v₁
-away = "k_1"  # the key from which a step of descent moves q away
+falls = "loss"  # a word: what falls in a small step of q, for all keys
 # The learner gets the names.
 # Your lines end.

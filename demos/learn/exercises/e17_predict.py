@@ -1,13 +1,13 @@
-"""Exercise 17 · Predict: what 1/√d_k changes, before you measure it.
+"""Exercise 17 · Predict: what a scale changes, before you measure it.
 
 A query q and n = 64 keys K are random, with entries of variance 1, and so is
 the gradient at the weights that softmax makes of their scores q·k. ‖∂L/∂q‖ is
 the length of the gradient that reaches the query. Many queries have a mean
-and a median of it. How large are they without the scale, beside those with
-it, at d_k = 64 and at d_k = 1024? Read the chapter up to the words
-"Saturation makes J small" and not further, since the results are next. Write
-down what you expect, and only then run the check. It says what it measured
-wherever you expected something else.
+and a median of it. How do they change from d_k = 64 to d_k = 1024, without a
+scale and with 1/d_k? How large are they beside those with 1/√d_k? Read the
+chapter up to the words "Saturation makes J small" and not further, since the
+results are next. Write down what you expect, and only then run the check. It
+says what it measured wherever you expected something else.
 
     a word      "rises", "stays" or "falls"; "stays" is right for a change by
                 less than a factor 2, and from a factor 1.2 on the direction
@@ -24,12 +24,12 @@ mean = "stays"  # a word: the mean of ‖∂L/∂q‖ over many queries
 median = "falls"  # a word: the median of ‖∂L/∂q‖, of a typical query
 dead = "rises"  # a word: the share of queries with ‖∂L/∂q‖ < 0.001
 
-# With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
-scaled_median = "stays"  # a word: the median of ‖∂L/∂q‖
+# With the scale 1/d_k, from d_k = 64 to d_k = 1024:
+small_median = "falls"  # a word: the median of ‖∂L/∂q‖
 
-# Without the scale divided by with it:
-median_ratio_64 = 5  # a number: for the medians at d_k = 64
-median_ratio = 1 / 30  # a number: for the medians at d_k = 1024
-mean_ratio = 10  # a number: for the means at d_k = 1024
+# How many times as large as with 1/√d_k:
+small_ratio_64 = 1 / 8  # a number: the median with 1/d_k at d_k = 64
+median_ratio = 1 / 30  # a number: the median without a scale at d_k = 1024
+mean_ratio = 10  # a number: the mean without a scale at d_k = 1024
 # The learner gets the names.
 # Your lines end.

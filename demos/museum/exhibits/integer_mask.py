@@ -14,12 +14,12 @@ REPAIR = "Compare first, mask == 0. Better, refuse every mask that is not boolea
 
 
 def broken(scores, mask):
-    """The weights over the keys where mask is 1.   (T, S) · (S,) → (T, S)"""
+    """The weights over the keys where mask is 1.   (T, S), (S,) → (T, S)"""
     return softmax(where(~mask, -1e9, scores))
 
 
 def repaired(scores, mask):
-    """The weights over the keys where mask is 1.   (T, S) · (S,) → (T, S)"""
+    """The weights over the keys where mask is 1.   (T, S), (S,) → (T, S)"""
     return softmax(where(mask == 0, -1e9, scores))
 
 

@@ -14,12 +14,12 @@ REPAIR = "Divide by √d_k, and test at two widths: at the toy's width alone the
 
 
 def broken(q, k):
-    """The scores that go into softmax.   (T, d_k) · (S, d_k) → (T, S)"""
+    """The scores that go into softmax.   (T, d_k), (S, d_k) → (T, S)"""
     return q @ k.mT
 
 
 def repaired(q, k):
-    """The scores that go into softmax.   (T, d_k) · (S, d_k) → (T, S)"""
+    """The scores that go into softmax.   (T, d_k), (S, d_k) → (T, S)"""
     return q @ k.mT / np.sqrt(q.shape[-1])
 
 

@@ -15,13 +15,13 @@ REPAIR = "Count the axis from the end, where the keys are: `axis=-1` is right fo
 
 
 def broken(q, k, mask):
-    """How much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)"""
+    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
     scores = where(mask, q @ k.mT / np.sqrt(q.shape[-1]), -np.inf)
     return softmax(scores, axis=-2)
 
 
 def repaired(q, k, mask):
-    """How much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)"""
+    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
     scores = where(mask, q @ k.mT / np.sqrt(q.shape[-1]), -np.inf)
     return softmax(scores, axis=-1)
 
