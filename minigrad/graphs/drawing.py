@@ -138,17 +138,21 @@ def graph(
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
-    `retain_graph=True`.
+    `retain_graph=True`. (`steps` have the record still, and the gradients of the pass they noted.)
     """
     if not isinstance(y, Tensor):
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    given, tensors = {x: name for name, x in dict(names).items() if printable(name)}, set(walk(y))
-    gradients: Mapping[Tensor, Any] = {}
+    given = {x: name for name, x in dict(names).items() if printable(name)}
+    model = steps.model if steps is not None else Model()
+    gradients: Mapping[Tensor, Any] | None = {}
     if grads:
         seed = check_seed(y, None, "graph(grads=True)")
-        gradients = replay(y, seed, tensors, retain_graph=True)
-    model = steps.model if steps is not None else Model()
+        gradients = None
+        if steps is None or not steps.went_back_from(y):
+            gradients = replay(y, seed, {*walk(y)}, retain_graph=True)
+    elif not model.knows(y):
+        walk(y)  # (which refuses a record that was dropped)
     return Graph(tuple(model.behind(y, gradients, given)), limits, depth)
