@@ -8,8 +8,9 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
   and a closed box does not count them among its operations.
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
-- Equal layers of several operations that follow each other are drawn once. A second box stands for
-  the others, with a strip of the gradients at the output of each.
+- Equal layers of several operations that follow each other are drawn once, and so is a layer that
+  is used again and again, with what a loop does beside it. A second box stands for the others, with
+  a strip of the gradients at the output of each.
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
 operations, one arrow comes from each source.
@@ -18,9 +19,8 @@ operations, one arrow comes from each source.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -98,6 +98,8 @@ class Link:
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 Ops = Sequence[Vertex]
+Group = Sequence[Ops]
+LONGEST = 16  # items of a group that is drawn once
 
 
 class Folding:
@@ -118,14 +120,17 @@ class Folding:
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # by vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
+        self.within: dict[int, tuple[str, ...]] = {}  # by operation of a copy: the copies' frame
         self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
         """Return all boxes, each after those from which an arrow leads to it, and all arrows."""
         self._emit(self.operations, 0, (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
-        framed = [box for box in self.boxes.values() if box.frame]
-        self.first = {box.frame[0]: self.order[box.id] for box in reversed(framed)}
+        self.first: dict[tuple[str, ...], float] = {}  # by frame: the place of its first box
+        for box in self.boxes.values():
+            for level in range(len(box.frame)):
+                self.first.setdefault(box.frame[: level + 1], self.order[box.id])
         links = self._links()
         boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
         return tuple(boxes), tuple(links)
@@ -156,16 +161,16 @@ class Folding:
         calls: dict[Any, list[Vertex]] = {}
         for v in operations:
             calls.setdefault(_scope(v, n) or v.number, []).append(v)
-        items = list(calls.values())
-        keys = self._keys(items, n) if self.depth is not None else list(range(len(items)))
-        for _, run in groupby(zip(keys, items, strict=True), key=itemgetter(0)):
-            first, *copies = [item for _, item in run]
-            self._emit_item(first, n, frame, level)
+        for first, *copies in self._runs(list(calls.values()), n):
+            others = [item for copy in copies for item in copy]
+            within = (*frame, _title_of(others, n)) if copies[1:] else frame
+            self.within |= {v.number: within for item in others for v in item}
+            for item in first:
+                self._emit_item(item, n, frame, level)
             if copies and self.closed:
                 self._repeat(copies, n, frame)
                 continue
-            within = (*frame, _title_of(copies, n)) if copies[1:] else frame
-            for item in copies:
+            for item in others:
                 self._emit_item(item, n, within, level)
 
     def _emit_item(self, operations: Ops, n: int, frame: tuple[str, ...], level: int) -> None:
@@ -178,39 +183,78 @@ class Folding:
             detail = f"{scope.kind}: {len(operations)} operations"
             self._close("module", title, operations, frame, detail=detail)
 
-    def _keys(self, items: Sequence[Ops], n: int) -> list[Any]:
-        """Return a key for each item; layers that do the same with their inputs have equal keys.
+    def _runs(self, items: Group, n: int) -> Iterator[list[Group]]:
+        """Yield all items in runs: a group, and after it the groups that do the same.
 
-        Two layers are alike if their operations are, one by one. Two operations are alike if they
-        have the same name, options and shape, and inputs that are alike: equal constants, leaves of
-        one shape, or results from the same source. A source is described by two numbers: how many
-        items back it is, and how many operations follow it in that item. An item that is not a
-        layer of several operations has a key of its own.
+        A group is one item, or all that a loop does: a cell, and a loss beside it.
         """
-        places = [
-            (k, -i, v) for k, item in enumerate(items) for i, v in enumerate(item, -len(item))
-        ]
-        place = {v.number: (k, after) for k, after, v in places}
-        keys: list[Any] = []
-        for k, operations in enumerate(items):
-            scope = _scope(operations[0], n)
-            # (Equal layers have one class, and one name but for numbers.)
-            key: list[Any] = [scope and (scope.kind, re.sub("[0-9]+", "", scope.layer))]
-            leaves: dict[int, int] = {}
-            for v in operations:
-                key.append((v.kind, v.operation, v.likeness, v.shape, v.dtype))
-                for i, used in enumerate(v.inputs):
-                    x = self._source(v, i)
-                    if x.number in place:
-                        source, after = place[x.number]
-                        key.append((k - source, after, self.words[used]))
-                    elif x.kind == "constant":
-                        key.append((x.value.key, self.words[used]))
-                    else:  # which of the leaves of this item
-                        nth = leaves.setdefault(x.number, len(leaves))
-                        key.append((x.kind, x.shape, nth, self.words[used]))
-            keys.append(key if scope and len(operations) > 1 else k)
-        return keys
+        looks = [re.sub("[0-9]+", "", _called(item, n)) for item in items]
+        folds = self.depth is not None and (self.within or any(_scope(x[0], n) for x in items))
+        at = 0
+        while at < len(items):
+            near = range(at + 1, min(at + LONGEST, len(items)) if folds else 0)
+            ends = [k for k in near if looks[k] == looks[at]]
+            ends.sort(key=lambda k: _called(items[k], n) != _called(items[at], n))
+            runs = (run for k in ends if len(run := self._run(items, at, k - at, n)) > 1)
+            run = next(runs, [items[at : at + 1]])
+            yield run
+            at += sum(map(len, run))
+
+    def _run(self, items: Group, at: int, length: int, n: int) -> list[Group]:
+        """Return the group of so many items at a place, and those after it that do the same.
+
+        They count if one of their layers has several operations, or is used three times, or if they
+        go on with what such groups gave.
+        """
+        run, keys = list[Group](), list[Any]()
+        for k in range(at, len(items), length):
+            group = items[k : k + length]
+            inner, settings, wires = key = self._key(group, run[-1] if run else (), n)
+            names = [_called(item, n) for item in group]
+            if not run:
+                first = names
+            elif (
+                inner != keys[0][0]
+                or (names != first and settings != keys[0][1])
+                or (run[1:] and wires != keys[1][2])
+            ):
+                break
+            run.append(group)
+            keys.append(key)
+        layers = [item for item in run[0] if _scope(item[0], n)]
+        used = [self.base[i] for item in run[-1] for v in item for i in v.inputs]
+        goes_on = not self.within.keys().isdisjoint(used)
+        again = layers and run[2:] and [_called(item, n) for item in run[1]] == first
+        return run if again or goes_on or any(len(x) > 1 for x in layers) else run[:1]
+
+    def _key(self, group: Group, before: Group, n: int) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return three lists. Groups that follow each other and are alike have equal ones.
+
+        - Each operation, its shape, and where its inputs come from: an operation of the group, or
+          from outside, as a first tensor, a second one, and so on. The name of a layer counts, too.
+        - Settings: options, and constants that are numbers or are broadcast. A layer that is used
+          again has its own, so they need not be compared. (Other constants are data.)
+        - Which operation of the group before gives each input from outside.
+        """
+        ends = [[v for item in each for v in item] for each in (before, group)]
+        place = {v.number: k for k, v in enumerate(ends[0] + ends[1], -len(ends[0]))}
+        inner: list[Any] = [re.sub("[0-9]+", "", _called(item, n)) for item in group]
+        settings, wires, outside = list[Any](), list[Any](), dict[int, int]()
+        for v in ends[1]:
+            inner.append((v.operation, v.shape, v.dtype))
+            settings.append(v.likeness)
+            for i, used in enumerate(v.inputs):
+                x = self._source(v, i)
+                if (k := place.get(x.number, -1)) >= 0:
+                    inner.append((k, self.words[used]))
+                    continue
+                nth = outside.setdefault(x.number, len(outside))
+                inner.append((nth, x.shape, x.parameter, self.words[used]))
+                wires.append(place.get(x.number))
+                stretched = i in v.facts.copied and x.value.size < v.value.size
+                if x.kind == "constant" and (stretched or x.shape == ()):
+                    settings.append(x.value.key)
+        return inner, settings, wires
 
     def _add(
         self, kind: str, title: str, vertices: Ops, frame: tuple[str, ...], **known: Any
@@ -243,15 +287,17 @@ class Folding:
             text = v.facts.constant[i].format(text)
         return Row(text, x.number, x.grad_rms, i, words)
 
-    def _repeat(self, copies: Sequence[Ops], n: int, frame: tuple[str, ...]) -> None:
-        """Make a box for all copies of the layer that was drawn before it."""
-        names = [_title_of([copy], n) for copy in copies]
-        numerals = [(re.findall("[0-9]+", name) or [name])[-1] for name in names]
-        ends = [copy[-1].grad_rms for copy in copies]
+    def _repeat(self, copies: Sequence[Group], n: int, frame: tuple[str, ...]) -> None:
+        """Make a box for all copies of what was drawn before it."""
+        others = [item for copy in copies for item in copy]
+        names = [_title_of(copy, n) for copy in copies]
+        found = [re.findall("[0-9]+(?:#[0-9]+)?", name) for name in names]
+        labels = [numerals[-1] if numerals else str(k) for k, numerals in enumerate(found, 2)]
+        ends = [copy[-1][-1].grad_rms for copy in copies]
         detail = "like the one before" if len(copies) == 1 else f"{len(copies)} more, alike"
-        known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
-        operations = [v for copy in copies for v in copy]
-        self._close("repeat", _title_of(copies, n), operations, frame, **known)
+        known = {"detail": detail, "strip": tuple(zip(labels, ends, strict=True))}
+        operations = [v for item in others for v in item]
+        self._close("repeat", _title_of(others, n), operations, frame, **known)
 
     def _close(
         self, kind: str, title: str, operations: Ops, frame: tuple[str, ...], **known: Any
@@ -271,10 +317,16 @@ class Folding:
 
     def _links(self) -> list[Link]:
         uses = [(v, i) for v in self.operations for i in self.inputs[v.number][0]]
+        users: dict[int, list[int]] = {}
         for v, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
             x = self._source(v, i)
             if x.number not in self.owner and not (x.parameter and v.number in self.hidden):
-                self._leaf(x, self.boxes[self.owner[v.number]])
+                users.setdefault(x.number, []).append(v.number)
+        for number, its in users.items():
+            frames = {self.within.get(v, ()) for v in its}
+            frame = frames.pop() if len(frames) == 1 else ()
+            if not (frame and self.closed):  # (what only copies use is a part of them)
+                self._leaf(self.vertices[number], self.boxes[self.owner[its[0]]], frame)
         links: list[Link] = []
         met: set[tuple[str, str]] = set()
         for v, i in uses:
@@ -287,11 +339,12 @@ class Folding:
             links.append(Link(source, target, words, i, x.number))
         return links
 
-    def _leaf(self, x: Vertex, target: Box) -> None:
-        """Make a box for a leaf: before all frames, or in its layer's frame if a layer holds it."""
-        frame = target.frame if x.parameter else ()
+    def _leaf(self, x: Vertex, target: Box, frame: tuple[str, ...]) -> None:
+        """Make a box for a leaf in a frame, or in that of its layer if a layer holds it."""
+        frame = target.frame if x.parameter else frame
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
-        anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
+        inner = target.frame[: len(frame) + 1]
+        anchor = self.order[target.id] if frame == target.frame else self.first[inner]
         detail = str(x.value) if x.named and x.value.size <= 4 else ""
         box = self._add(x.kind, x.title, [x], frame, detail=detail, grad=x.grad_rms)
         self.order[box.id] = anchor - 0.5
@@ -302,9 +355,18 @@ def _scope(v: Vertex, n: int) -> Scope | None:
     return v.modules[n] if len(v.modules) > n else None
 
 
-def _title_of(calls: Sequence[Ops], n: int) -> str:
-    """Return the name of calls within the layer around them: that of one, or "first … last"."""
-    found = []
+def _called(item: Ops, n: int) -> str:
+    """Return the class and the name of the layer that an item is a call of, or its operation."""
+    scope = _scope(item[0], n)
+    return f"{scope.kind} {scope.layer}" if scope else item[0].operation
+
+
+def _title_of(calls: Group, n: int) -> str:
+    """Return the name of calls within the layer around them: that of one, or "first … last".
+
+    Operations beside calls are not named.
+    """
+    calls, found = [call for call in calls if _scope(call[0], n)] or calls, []
     for v, *_ in calls:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
         found.append(scope.path.removeprefix(around) if scope else v.title)
