@@ -149,10 +149,9 @@ def graph(
     model = steps.model if steps is not None else Model()
     gradients: Mapping[Tensor, Any] | None = {}
     if grads:
-        seed = check_seed(y, None, "graph(grads=True)")
-        gradients = None
-        if steps is None or not steps.went_back_from(y):
-            gradients = replay(y, seed, {*walk(y)}, retain_graph=True)
-    elif not model.knows(y):
+        seed, noted = check_seed(y, None, "graph(grads=True)"), steps and steps.root is y
+        gradients = None if noted else replay(y, seed, {*walk(y)}, retain_graph=True)
+    vertices = model.behind(y, gradients, given)
+    if not all(v.inputs for v in vertices if v.operation):
         walk(y)  # (which refuses a record that was dropped)
-    return Graph(tuple(model.behind(y, gradients, given)), limits, depth)
+    return Graph(tuple(vertices), limits, depth)

@@ -172,29 +172,20 @@ class Model:
         """Set fields of a vertex that are known later: its layers, its name, its gradient."""
         self.met[number] = replace(self.met[number], **known)
 
-    def knows(self, y: Tensor) -> bool:
-        """Return whether y was met, and of each operation behind it the inputs, too."""
-        number = self.number_of_result(y)
-        found = [] if number is None else [self.met[n] for n in self._reach(number)]
-        return bool(found) and all(v.inputs or not v.operation for v in found)
+    def behind(
+        self, y: Tensor, gradients: Mapping[Tensor, Any] | None, names: Mapping[Tensor, str]
+    ) -> list[Vertex]:
+        """Return the vertices behind y, numbered anew, with their gradients and more names.
 
-    def _reach(self, root: int) -> set[int]:
-        """Return the numbers of a vertex and of all behind it."""
+        None for `gradients` leaves those that are known.
+        """
+        root = self.number_of(y)
         found, stack = {root}, [root]
         while stack:
             new = set(self.met[stack.pop()].inputs) - found
             found |= new
             stack += new
-        return found
-
-    def behind(
-        self, y: Tensor, gradients: Mapping[Tensor, Any] | None, names: Mapping[Tensor, str]
-    ) -> list[Vertex]:
-        """Return the vertices behind y, numbered anew, with more names, and with these gradients.
-
-        None for `gradients` leaves the ones that are known.
-        """
-        number = {n: k for k, n in enumerate(sorted(self._reach(self.number_of(y))))}
+        number = {n: k for k, n in enumerate(sorted(found))}
         grads = {x.node or x: Summary.of(np.asarray(g)) for x, g in (gradients or {}).items()}
         given = {x.node or x: printable(name) for x, name in names.items()}
         met = [

@@ -106,7 +106,8 @@ class Steps:
         net = Module() if net is None else net
         self.model = Model({x: name for name, x in net.named_parameters()})
         self.contributions: tuple[Contribution, ...] = ()
-        self._passes = 0  # how often `backward()` ran in the block, from its beginning to its end
+        self.root: Tensor | None = None  # where the pass began that was noted, if the seed was 1
+        self._passes = 0  # how often `backward()` ran in the block, without an error
         self._running: dict[Variable, int] = {}  # variables of lines that are running
         # By id: the modules and their paths, and the calls and their scopes. All are held until the
         # block ends, so that no other object takes an id.
@@ -122,7 +123,7 @@ class Steps:
         # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
         steps, around = ref(self), PASSES.get()
         look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
-        back: Passes = lambda y, g: s._pass(y, g, around) if (s := steps()) else around(y, g)
+        back: Passes = lambda y, g: s._noting(y, g, around) if (s := steps()) else around(y, g)
         self._token = WATCHERS.set((*WATCHERS.get(), look))
         self._token_back = PASSES.set(back)
         return self
@@ -170,28 +171,20 @@ class Steps:
         """
         check_root(loss, "steps.backward()")
         seed = check_seed(loss, gradient, "steps.backward()")
-        self._passes = 0
+        self.root, self.contributions = None, ()
         with self._noting(loss, seed) as observe:
             found = send_back(loss, seed, retain_graph=True, observe=observe)
+        self._passes = 0
         return {x: np.array(g) for x, g in found.items()}
 
     @contextmanager
-    def _pass(self, root: Tensor, seed: Array, around: Passes) -> Iterator[Observer | None]:
-        """Note a `backward()` of the block, if it is the first; count it when it has ended.
-
-        `around` is what other Steps, whose block is around this one, do with the same pass.
-        """
-        with around(root, seed) as outer:
-            first = not self.contributions
-            with self._noting(root, seed, outer) if first else nullcontext(outer) as observe:
-                yield observe
-        self._passes += 1
-
-    @contextmanager
     def _noting(
-        self, root: Tensor, seed: Array, outer: Observer | None = None
-    ) -> Iterator[Observer]:
-        """Give the observer of a pass; keep what it has noted if the pass ends without an error."""
+        self, root: Tensor, seed: Array, around: Passes | None = None
+    ) -> Iterator[Observer | None]:
+        """Give the observer of a pass; keep what the first pass without an error noted.
+
+        `around` gives the observer of other Steps, whose block is around this one.
+        """
         sent_to: Counter[int] = Counter()
         noted: list[Contribution] = []
 
@@ -222,16 +215,16 @@ class Steps:
 
         note(None, self.model.number_of(root), 0, None, seed, seed)
         received: dict[Tensor, Any] = {root: seed}
-        yield observe
+        with around(root, seed) if around else nullcontext() as outer:
+            yield outer if self.contributions else observe
+        self._passes += 1
+        if self.contributions:
+            return
+        self.root = root if (seed == 1).all() else None
         self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
         last = {c.target: c.after for c in self.contributions}
         for v in self.vertices:
             self.model.change(v.number, gradient=last.get(v.number))
-
-    def went_back_from(self, y: Tensor) -> bool:
-        """Return whether the noted pass began at y, with the seed 1."""
-        number = self.model.number_of_result(y)
-        return any(c.target == number and (c.after.kept == 1).all() for c in self.contributions[:1])
 
     def __str__(self) -> str:
         """Return both passes as text, a line for each operation and for each contribution."""
