@@ -120,17 +120,15 @@ class Folding:
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # by vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
-        self.within: dict[int, tuple[str, ...]] = {}  # by operation of a copy: the copies' frame
+        self.copied: set[int] = set()  # operations of copies, if there are several
         self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
         """Return all boxes, each after those from which an arrow leads to it, and all arrows."""
         self._emit(self.operations, 0, (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
-        self.first: dict[tuple[str, ...], float] = {}  # by frame: the place of its first box
-        for box in self.boxes.values():
-            for level in range(len(box.frame)):
-                self.first.setdefault(box.frame[: level + 1], self.order[box.id])
+        framed = [box for box in self.boxes.values() if box.frame]
+        self.first = {box.frame[0]: self.order[box.id] for box in reversed(framed)}
         links = self._links()
         boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
         return tuple(boxes), tuple(links)
@@ -161,15 +159,18 @@ class Folding:
         calls: dict[Any, list[Vertex]] = {}
         for v in operations:
             calls.setdefault(_scope(v, n) or v.number, []).append(v)
-        for first, *copies in self._runs(list(calls.values()), n):
-            others = [item for copy in copies for item in copy]
-            within = (*frame, _title_of(others, n)) if copies[1:] else frame
-            self.within |= {v.number: within for item in others for v in item}
+        items = list(calls.values())
+        folds = self.depth is not None and (self.copied or any(_scope(x[0], n) for x in items))
+        for first, *copies in self._runs(items, n) if folds else ([[item]] for item in items):
             for item in first:
                 self._emit_item(item, n, frame, level)
+            others = [item for copy in copies for item in copy]
+            if copies[1:]:
+                self.copied |= {v.number for item in others for v in item}
             if copies and self.closed:
                 self._repeat(copies, n, frame)
                 continue
+            within = (*frame, _title_of(others, n)) if copies[1:] else frame
             for item in others:
                 self._emit_item(item, n, within, level)
 
@@ -184,77 +185,69 @@ class Folding:
             self._close("module", title, operations, frame, detail=detail)
 
     def _runs(self, items: Group, n: int) -> Iterator[list[Group]]:
-        """Yield all items in runs: a group, and after it the groups that do the same.
+        """Yield all items in runs: a group of items, and after it the groups that do the same.
 
-        A group is one item, or all that a loop does: a cell, and a loss beside it.
+        A group is one layer, or what a loop does each time: a cell, and a loss beside it.
         """
         looks = [re.sub("[0-9]+", "", _called(item, n)) for item in items]
-        folds = self.depth is not None and (self.within or any(_scope(x[0], n) for x in items))
         at = 0
         while at < len(items):
-            near = range(at + 1, min(at + LONGEST, len(items)) if folds else 0)
-            ends = [k for k in near if looks[k] == looks[at]]
+            ends = [
+                k for k in range(at + 1, min(at + LONGEST, len(items))) if looks[k] == looks[at]
+            ]
             ends.sort(key=lambda k: _called(items[k], n) != _called(items[at], n))
-            runs = (run for k in ends if len(run := self._run(items, at, k - at, n)) > 1)
+            runs = (run for k in ends if len(run := self._run(items[at:], k - at, n)) > 1)
             run = next(runs, [items[at : at + 1]])
             yield run
             at += sum(map(len, run))
 
-    def _run(self, items: Group, at: int, length: int, n: int) -> list[Group]:
-        """Return the group of so many items at a place, and those after it that do the same.
+    def _run(self, items: Group, length: int, n: int) -> list[Group]:
+        """Return the first group of so many items, and those after it that do the same.
 
-        They count if one of their layers has several operations, or is used three times, or if they
-        go on with what such groups gave.
+        They are drawn once if one of their layers has several operations or is used three times, or
+        if they go on with the results of such groups.
         """
-        run, keys = list[Group](), list[Any]()
-        for k in range(at, len(items), length):
-            group = items[k : k + length]
-            inner, settings, wires = key = self._key(group, run[-1] if run else (), n)
-            names = [_called(item, n) for item in group]
-            if not run:
-                first = names
-            elif (
-                inner != keys[0][0]
-                or (names != first and settings != keys[0][1])
-                or (run[1:] and wires != keys[1][2])
-            ):
+        run = [items[:length]]
+        calls, first, settings = self._key(run[0], n)
+        for k in range(length, len(items), length):
+            called, found, others = self._key(items[k : k + length], n)
+            if found != first or (called != calls and others != settings):
                 break
-            run.append(group)
-            keys.append(key)
+            run.append(items[k : k + length])
         layers = [item for item in run[0] if _scope(item[0], n)]
+        again = layers and run[2:] and self._key(run[-1], n)[0] == calls
         used = [self.base[i] for item in run[-1] for v in item for i in v.inputs]
-        goes_on = not self.within.keys().isdisjoint(used)
-        again = layers and run[2:] and [_called(item, n) for item in run[1]] == first
-        return run if again or goes_on or any(len(x) > 1 for x in layers) else run[:1]
+        if again or any(len(x) > 1 for x in layers) or not self.copied.isdisjoint(used):
+            return run
+        return run[:1]
 
-    def _key(self, group: Group, before: Group, n: int) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return three lists. Groups that follow each other and are alike have equal ones.
+    def _key(self, group: Group, n: int) -> tuple[list[str], list[Any], list[Any]]:
+        """Return what is called; what is equal for groups that are alike; and their settings.
 
-        - Each operation, its shape, and where its inputs come from: an operation of the group, or
-          from outside, as a first tensor, a second one, and so on. The name of a layer counts, too.
-        - Settings: options, and constants that are numbers or are broadcast. A layer that is used
-          again has its own, so they need not be compared. (Other constants are data.)
-        - Which operation of the group before gives each input from outside.
+        Equal are the layers' classes and names, but for numbers, and the operations, one by one:
+        name, shape, and inputs, which are a result of the group, or from outside the first tensor,
+        the second, and so on. Settings are options, and constants that are numbers or broadcast. A
+        layer that is used again has its own. (Other constants are data.)
         """
-        ends = [[v for item in each for v in item] for each in (before, group)]
-        place = {v.number: k for k, v in enumerate(ends[0] + ends[1], -len(ends[0]))}
-        inner: list[Any] = [re.sub("[0-9]+", "", _called(item, n)) for item in group]
-        settings, wires, outside = list[Any](), list[Any](), dict[int, int]()
-        for v in ends[1]:
-            inner.append((v.operation, v.shape, v.dtype))
+        calls = [_called(item, n) for item in group]
+        operations = [v for item in group for v in item]
+        place = {v.number: k for k, v in enumerate(operations)}
+        key: list[Any] = [re.sub("[0-9]+", "", call) for call in calls]
+        settings, outside = list[Any](), dict[int, int]()
+        for v in operations:
+            key.append((v.operation, v.shape, v.dtype))
             settings.append(v.likeness)
             for i, used in enumerate(v.inputs):
                 x = self._source(v, i)
-                if (k := place.get(x.number, -1)) >= 0:
-                    inner.append((k, self.words[used]))
+                if x.number in place:
+                    key.append((place[x.number], self.words[used]))
                     continue
                 nth = outside.setdefault(x.number, len(outside))
-                inner.append((nth, x.shape, x.parameter, self.words[used]))
-                wires.append(place.get(x.number))
+                key.append((nth, x.shape, x.parameter, self.words[used]))
                 stretched = i in v.facts.copied and x.value.size < v.value.size
                 if x.kind == "constant" and (stretched or x.shape == ()):
                     settings.append(x.value.key)
-        return inner, settings, wires
+        return calls, key, settings
 
     def _add(
         self, kind: str, title: str, vertices: Ops, frame: tuple[str, ...], **known: Any
@@ -291,11 +284,10 @@ class Folding:
         """Make a box for all copies of what was drawn before it."""
         others = [item for copy in copies for item in copy]
         names = [_title_of(copy, n) for copy in copies]
-        found = [re.findall("[0-9]+(?:#[0-9]+)?", name) for name in names]
-        labels = [numerals[-1] if numerals else str(k) for k, numerals in enumerate(found, 2)]
+        numerals = [(re.findall("[0-9]+", x) or [str(k)])[-1] for k, x in enumerate(names, 2)]
         ends = [copy[-1][-1].grad_rms for copy in copies]
         detail = "like the one before" if len(copies) == 1 else f"{len(copies)} more, alike"
-        known = {"detail": detail, "strip": tuple(zip(labels, ends, strict=True))}
+        known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
         operations = [v for item in others for v in item]
         self._close("repeat", _title_of(others, n), operations, frame, **known)
 
@@ -317,16 +309,14 @@ class Folding:
 
     def _links(self) -> list[Link]:
         uses = [(v, i) for v in self.operations for i in self.inputs[v.number][0]]
-        users: dict[int, list[int]] = {}
         for v, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
             x = self._source(v, i)
-            if x.number not in self.owner and not (x.parameter and v.number in self.hidden):
-                users.setdefault(x.number, []).append(v.number)
-        for number, its in users.items():
-            frames = {self.within.get(v, ()) for v in its}
-            frame = frames.pop() if len(frames) == 1 else ()
-            if not (frame and self.closed):  # (what only copies use is a part of them)
-                self._leaf(self.vertices[number], self.boxes[self.owner[its[0]]], frame)
+            if x.number in self.owner or (x.parameter and v.number in self.hidden):
+                continue
+            if self.closed and v.number in self.copied:  # (its box stands for it, too)
+                self.owner[x.number] = self.owner[v.number]
+            else:
+                self._leaf(x, self.boxes[self.owner[v.number]])
         links: list[Link] = []
         met: set[tuple[str, str]] = set()
         for v, i in uses:
@@ -339,12 +329,11 @@ class Folding:
             links.append(Link(source, target, words, i, x.number))
         return links
 
-    def _leaf(self, x: Vertex, target: Box, frame: tuple[str, ...]) -> None:
-        """Make a box for a leaf in a frame, or in that of its layer if a layer holds it."""
-        frame = target.frame if x.parameter else frame
+    def _leaf(self, x: Vertex, target: Box) -> None:
+        """Make a box for a leaf: before all frames, or in that of its layer, or of a copy."""
+        frame = target.frame if x.parameter or target.vertices[0] in self.copied else ()
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
-        inner = target.frame[: len(frame) + 1]
-        anchor = self.order[target.id] if frame == target.frame else self.first[inner]
+        anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
         detail = str(x.value) if x.named and x.value.size <= 4 else ""
         box = self._add(x.kind, x.title, [x], frame, detail=detail, grad=x.grad_rms)
         self.order[box.id] = anchor - 0.5
@@ -362,12 +351,9 @@ def _called(item: Ops, n: int) -> str:
 
 
 def _title_of(calls: Group, n: int) -> str:
-    """Return the name of calls within the layer around them: that of one, or "first … last".
-
-    Operations beside calls are not named.
-    """
-    calls, found = [call for call in calls if _scope(call[0], n)] or calls, []
-    for v, *_ in calls:
+    """Return the name of calls within the layer around them: that of one, or "first … last"."""
+    found = []
+    for v, *_ in [call for call in calls if _scope(call[0], n)] or calls:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
         found.append(scope.path.removeprefix(around) if scope else v.title)
     return found[0] if len(found) == 1 else f"{found[0]} … {found[-1]}"
