@@ -99,7 +99,7 @@ class Link:
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 Ops = Sequence[Vertex]
 Group = Sequence[Ops]
-LONGEST = 16  # items of a group that is drawn once
+LONGEST, TRIED = 64, 8  # items of a group that is drawn once, and ends of it that are tried
 
 
 class Folding:
@@ -192,34 +192,39 @@ class Folding:
         looks = [re.sub("[0-9]+", "", _called(item, n)) for item in items]
         at = 0
         while at < len(items):
-            ends = [
-                k for k in range(at + 1, min(at + LONGEST, len(items))) if looks[k] == looks[at]
-            ]
+            near = range(at + 1, min(at + LONGEST, len(items)))
+            ends = [k for k in near if looks[k] == looks[at]]
             ends.sort(key=lambda k: _called(items[k], n) != _called(items[at], n))
-            runs = (run for k in ends if len(run := self._run(items[at:], k - at, n)) > 1)
+            runs = (run for k in ends[:TRIED] if len(run := self._run(items, at, k - at, n)) > 1)
             run = next(runs, [items[at : at + 1]])
             yield run
             at += sum(map(len, run))
 
-    def _run(self, items: Group, length: int, n: int) -> list[Group]:
-        """Return the first group of so many items, and those after it that do the same.
+    def _run(self, items: Group, at: int, length: int, n: int) -> list[Group]:
+        """Return the group of so many items at a place, and those after it that do the same.
 
         They are drawn once if one of their layers has several operations or is used three times, or
         if they go on with the results of such groups.
         """
-        run = [items[:length]]
-        calls, first, settings = self._key(run[0], n)
-        for k in range(length, len(items), length):
-            called, found, others = self._key(items[k : k + length], n)
-            if found != first or (called != calls and others != settings):
-                break
-            run.append(items[k : k + length])
+        run = [items[at : at + length]]
         layers = [item for item in run[0] if _scope(item[0], n)]
-        again = layers and run[2:] and self._key(run[-1], n)[0] == calls
-        used = [self.base[i] for item in run[-1] for v in item for i in v.inputs]
-        if again or any(len(x) > 1 for x in layers) or not self.copied.isdisjoint(used):
+        several = any(len(layer) > 1 for layer in layers)
+        if not (layers or self.copied):
             return run
-        return run[:1]
+        calls, first, settings = self._key(run[0], n)
+        for k in range(at + length, len(items), length):
+            group = items[k : k + length]
+            called, found, others = self._key(group, n)
+            used = {self.base[i] for item in group for v in item for i in v.inputs}
+            again = layers and called == calls
+            if (
+                found != first
+                or (called != calls and others != settings)
+                or not (several or again or self.copied & used)
+            ):
+                break
+            run.append(group)
+        return run if several or run[2:] else run[:1]
 
     def _key(self, group: Group, n: int) -> tuple[list[str], list[Any], list[Any]]:
         """Return what is called; what is equal for groups that are alike; and their settings.
