@@ -42,7 +42,7 @@ def post_norm_block():
 
 
 class Loop(Module):
-    """Thirty steps of a recurrent network, and the sum of their losses."""
+    """Thirty steps of a recurrent network, the sum of their losses, and a mean of all outputs."""
 
     def __init__(self):
         self.w_x, self.w_h, self.out = (Linear(n, 4, rng=rng) for n in (3, 4, 4))
@@ -52,7 +52,8 @@ class Loop(Module):
         for t in range(30):
             h = np.tanh(self.w_x(x[t]) + self.w_h(h))
             outputs.append(self.out(h))
-        return sum((y * t).mean() for t, y in enumerate(outputs))
+        losses = [(y * t).mean() for t, y in enumerate(outputs)]
+        return sum(losses) + np.stack(outputs).mean()
 
 
 MODELS = {
@@ -144,8 +145,8 @@ def test_a_gpt_of_any_size_opens_with_fifteen_boxes_and_its_first_attention_with
 
 DRAWN_ONCE = {  # by model: the boxes at depth 0 and 1, and the names of the copies
     "one block": ((5, 12), ["layers.0#2 … layers.0#12"]),
-    "a loop": ((15, 15), ["w_x#2 … out#30", "multiply … y"]),
-    "a loop on data": ((14, 14), ["w_x#2 … out#30", "multiply … y"]),
+    "a loop": ((19, 19), ["w_x#2 … out#30", "multiply … mean", "add"]),
+    "a loop on data": ((18, 18), ["w_x#2 … out#30", "multiply … mean", "add"]),
     "transformer": ((13, 15), ["blocks.1", "blocks.1"]),
 }
 
@@ -158,6 +159,7 @@ def test_a_layer_used_again_and_each_of_two_stacks_is_drawn_once(name):
         drawn = [graph(loss, steps=steps, depth=depth, grads=grads) for depth in (0, 1)]
         assert [len(drawing.boxes) for drawing in drawn] == [closed, opened]
         assert [box.title for box in drawn[1].boxes if box.kind == "repeat"] == copies
+        assert len(drawn[1].links) <= len(drawn[1].boxes) + 5  # (one for all of a box of copies)
     boxes, _ = Folding(drawn[0].vertices, sys.maxsize, closed=False).drawn()  # (as on a page)
     frames = {box.frame[0]: None for box in boxes if box.frame}
     assert [title for title in frames if "…" in title] == [x for x in copies if "…" in x]

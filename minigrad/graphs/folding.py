@@ -9,11 +9,11 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
 - Equal layers of several operations that follow each other are drawn once, and so is a layer that
-  is used again and again, with what a loop does beside it. A second box stands for the others, with
-  a strip of the gradients at the output of each.
+  is used again and again, with what a loop does beside it. A second box stands for the others and
+  for the data that they use, with a strip of the gradients at the output of each.
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
-operations, one arrow comes from each source.
+operations, one arrow comes from each source, and one leads from copies to each use.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class Folding:
         Equal are the layers' classes and names, but for numbers, and the operations, one by one:
         name, shape, and inputs, which are a result of the group, or from outside the first tensor,
         the second, and so on. Settings are options, and constants that are numbers or broadcast. A
-        layer that is used again has its own. (Other constants are data.)
+        layer that is used again has its own. (Other constants are data, or frozen.)
         """
         calls = [_called(item, n) for item in group]
         operations = [v for item in group for v in item]
@@ -250,7 +250,7 @@ class Folding:
                 nth = outside.setdefault(x.number, len(outside))
                 key.append((nth, x.shape, x.parameter, self.words[used]))
                 stretched = i in v.facts.copied and x.value.size < v.value.size
-                if x.kind == "constant" and (stretched or x.shape == ()):
+                if x.kind == "constant" and not x.named and (stretched or x.shape == ()):
                     settings.append(x.value.key)
         return calls, key, settings
 
@@ -327,7 +327,10 @@ class Folding:
         for v, i in uses:
             x, is_hidden = self._source(v, i), v.number in self.hidden
             source, target = self.owner.get(x.number), self.owner[v.number]
-            if source is None or source == target or (is_hidden and (source, target) in met):
+            if source is None or source == target:
+                continue
+            several = is_hidden or self.boxes[source].kind == "repeat"
+            if several and (source, target) in met:
                 continue
             met.add((source, target))
             words = "" if is_hidden else self.words[v.inputs[i]]
@@ -361,7 +364,7 @@ def _title_of(calls: Group, n: int) -> str:
     for v, *_ in [call for call in calls if _scope(call[0], n)] or calls:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
         found.append(scope.path.removeprefix(around) if scope else v.title)
-    return found[0] if len(found) == 1 else f"{found[0]} … {found[-1]}"
+    return found[0] if found[0] == found[-1] else f"{found[0]} … {found[-1]}"
 
 
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
