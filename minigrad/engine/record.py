@@ -127,7 +127,7 @@ def recording() -> AbstractContextManager[None]:
 Watcher = Callable[[Callable[..., Any], tuple[Any, ...], "Array", Any], None]
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 
-# The same for a whole `backward()`: from its root and seed, a block to run it in, which gives the
-# observer for `replay` (chapter 2.1). Outside of `Steps` the block does nothing.
+# The same for a whole backward pass: a block for it to run in, made from its root and its seed. The
+# block gives an observer (chapter 2.1); outside of `Steps` it does nothing.
 Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
 PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())

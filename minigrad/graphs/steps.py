@@ -28,8 +28,7 @@ gradient back, keeps the record and writes no `.grad`. Both are the engine's own
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
-- A `backward()` that ends with an error is not noted. A second one in the block is not noted either
-  (a training loop runs as always), and then there is no page.
+- A `backward()` that ends with an error is not noted, nor is a second one; then there is no page.
 - A module that is called twice has the scopes block and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
@@ -260,8 +259,7 @@ class Steps:
         limits   the gradients at the ends of the scale
 
         The file is written whole or not at all. ValueError for another ending, for steps that noted
-        no operation or more than 5,000, or not one way back, and for passes that did not do the
-        same.
+        not one way back, or more than 5,000 operations, and for passes that did not do the same.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
@@ -270,15 +268,11 @@ class Steps:
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
         if not any(each.contributions for each in both):
-            raise ValueError(
-                "no backward pass was noted: call steps.backward(loss), or loss.backward() inside "
-                "of the block"
-            )
+            how = "steps.backward(loss), or loss.backward() inside of the block"
+            raise ValueError(f"no backward pass was noted: call {how}")
         if (ran := max(each._passes for each in both)) > 1:
-            raise ValueError(
-                f"a page shows one backward pass, and {ran} ran in the block of these Steps: end "
-                "the block after the first"
-            )
+            told = f"a page shows one backward pass, and {ran} ran in the block of these Steps"
+            raise ValueError(f"{told}: end the block after the first")
         around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
         scale = limits or around
         static = "".join(Graph(each.vertices, scale).static() for each in both)
