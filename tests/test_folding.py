@@ -2,13 +2,15 @@
 
 import json
 import re
+import sys
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from attention import Block, MultiHeadAttention, Transformer, attention, gpt2
+from attention import Block, FeedForward, MultiHeadAttention, Transformer, attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
+from minigrad.graphs.folding import Folding
 from minigrad.graphs.operations import TABLE
 from minigrad.nn import Linear, Module, Sequential
 from tests.cases import CASES
@@ -33,7 +35,31 @@ def passed(net, *inputs):
     return loss, steps
 
 
+def post_norm_block():
+    """Return a block with a relu and with dropout, whose masks differ in each call."""
+    layers = MultiHeadAttention(8, 2, rng=rng), FeedForward(8, 16, rng=rng)
+    return Block(*layers, dropout=0.1, rng=rng)
+
+
+class Loop(Module):
+    """Thirty steps of a recurrent network, the sum of their losses, and a mean of all outputs."""
+
+    def __init__(self):
+        self.w_x, self.w_h, self.out = (Linear(n, 4, rng=rng) for n in (3, 4, 4))
+
+    def __call__(self, x):
+        h, outputs = Tensor(np.zeros((2, 4))), []
+        for t in range(30):
+            h = np.tanh(self.w_x(x[t]) + self.w_h(h))
+            outputs.append(self.out(h))
+        losses = [(y * t).mean() for t, y in enumerate(outputs)]
+        return sum(losses) + np.stack(outputs).mean()
+
+
 MODELS = {
+    "one block": lambda: passed(Sequential(*[post_norm_block()] * 12), leaf(1, 4, 8, name="x")),
+    "a loop": lambda: passed(Loop(), leaf(30, 2, 3, name="x")),
+    "a loop on data": lambda: passed(Loop(), Tensor(rng.standard_normal((30, 2, 3)))),
     "block": lambda: passed(
         Block(MultiHeadAttention(8, 2, rng=rng), Linear(8, 8, rng=rng)), leaf(1, 4, 8, name="x")
     ),
@@ -115,6 +141,29 @@ def test_a_gpt_of_any_size_opens_with_fifteen_boxes_and_its_first_attention_with
     whole = graph(loss, steps=steps, depth=None)
     assert len(whole.boxes) > 12 * blocks and whole.source.count(" -> ") == len(whole.links)
     assert not any(row.text == "0" for box in whole.boxes for row in box.rows)
+
+
+DRAWN_ONCE = {  # by model: the boxes at depth 0 and 1, and the names of the copies
+    "one block": ((5, 12), ["layers.0#2 … layers.0#12"]),
+    "a loop": ((19, 19), ["w_x#2 … out#30", "multiply … mean", "add"]),
+    "a loop on data": ((18, 18), ["w_x#2 … out#30", "multiply … mean", "add"]),
+    "transformer": ((13, 15), ["blocks.1", "blocks.1"]),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN_ONCE)
+def test_a_layer_used_again_and_each_of_two_stacks_is_drawn_once(name):
+    (closed, opened), copies = DRAWN_ONCE[name]
+    loss, steps = MODELS[name]()
+    for grads in (False, True):
+        drawn = [graph(loss, steps=steps, depth=depth, grads=grads) for depth in (0, 1)]
+        assert [len(drawing.boxes) for drawing in drawn] == [closed, opened]
+        assert [box.title for box in drawn[1].boxes if box.kind == "repeat"] == copies
+        assert len(drawn[1].links) <= len(drawn[1].boxes) + 5  # (one for all of a box of copies)
+    boxes, _ = Folding(drawn[0].vertices, sys.maxsize, closed=False).drawn()  # (as on a page)
+    frames = {box.frame[0]: None for box in boxes if box.frame}
+    assert [title for title in frames if "…" in title] == [x for x in copies if "…" in x]
+    assert sum(box.kind == "constant" and not box.frame for box in boxes) <= 2  # (none of a copy)
 
 
 def test_a_layers_parameters_stand_inside_with_their_own_gradients():

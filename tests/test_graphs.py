@@ -185,6 +185,7 @@ def test_what_is_too_large_to_be_laid_out_is_refused_before_it_is(tmp_path, monk
     x = leaf(2)
     with Steps() as steps:
         y = functools.reduce(lambda y, _: -y, range(5_001), x)
+    steps.backward(y, np.ones(2))
     drawing = graph(y)
     for save, ending in ((drawing.save, "svg"), (drawing.save, "html"), (steps.save, "html")):
         with pytest.raises(ValueError, match=r"^at most 5,000 .* and here are 5,00[12]: take a pa"):

@@ -456,6 +456,14 @@ def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
     assert len(tables(page)) == 3  # before, contribution, after
 
 
+def test_a_box_the_track_and_the_sentence_call_a_tensor_by_one_name(pages):
+    told = data_of(pages["gpt"][0])["passes"][0]
+    named = {box["vertex"]: box["title"] for box in told["boxes"]}
+    assert all(told["names"][n].endswith(title) for n, title in named.items())
+    assert {"blocks.1.attention.w_o", "norm", "loss", "x#5"} <= {*told["names"]}
+    assert {"w_o", "norm", "loss", "x#5"} <= {*named.values()}
+
+
 @pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum, np.divide])
 def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path, f):
     shapes = (((7,), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)), ((1,), ()))

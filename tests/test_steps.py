@@ -86,6 +86,56 @@ def test_the_gradients_are_those_of_backward_and_every_sum_is_shown():
                 assert c.nth <= c.of == sum(d.target == c.target for d in steps.contributions)
 
 
+def test_a_backward_in_the_block_is_noted_as_steps_backward_is(tmp_path):
+    x = leaf(2, 3, name="x")
+
+    def passed(send):
+        with Steps() as outer, Steps() as steps:
+            h = np.tanh(x * x)
+            loss = (h * h).mean()
+            found = send(loss, steps)
+        return loss, outer, steps, found
+
+    loss, outer, steps, _ = passed(lambda loss, steps: loss.backward())
+    kept, _, other, found = passed(lambda loss, steps: steps.backward(loss))
+    np.testing.assert_array_equal(x.grad, found[x])
+    assert steps.data() == outer.data() == other.data() and steps.contributions
+    for grads in (False, True):  # (the record of the first is dropped)
+        boxes, expected = (
+            graph(loss, grads=grads, steps=steps).boxes,
+            graph(kept, grads=grads).boxes,
+        )
+        assert [box.grad for box in boxes] == [box.grad for box in expected]
+    assert (
+        outer.save(tmp_path / "x.html").read_text() == other.save(tmp_path / "y.html").read_text()
+    )
+    loss, _, steps, _ = passed(lambda loss, steps: None)
+    with pytest.raises(
+        ValueError, match=r"^no backward pass was noted: call steps\.backward\(loss"
+    ):
+        steps.save(tmp_path / "x.html")
+    loss.backward()
+    np.testing.assert_array_equal(x.grad, 2 * found[x])
+    assert len(graph(loss, steps=steps).boxes) == len(expected) and not steps.contributions
+    with pytest.raises(RuntimeError, match="the record of mean .* was already dropped"):
+        graph(loss, grads=True, steps=steps)
+
+
+def test_of_several_passes_the_first_whole_one_is_noted_and_there_is_no_page(tmp_path):
+    w = leaf(3, name="w")
+    half = primitive(lambda x, /: (x / 2, lambda g, y: g[:2]))
+    with Steps() as steps:
+        with pytest.raises(ValueError, match="gave shape"):
+            half(w * w).sum().backward()
+        assert w.grad is None and not steps.contributions
+        for k in (1.0, 2.0, 3.0):
+            (w * k).sum().backward()
+    assert w.grad.tolist() == [6.0] * 3
+    assert [c.after.whole.tolist() for c in steps.contributions] == [1.0, [1.0] * 3, [1.0] * 3]
+    with pytest.raises(ValueError, match="shows one backward pass, and 3 ran in the block of"):
+        steps.save(tmp_path / "x.html")
+
+
 def test_a_pre_norm_block_has_four_sums_and_x_times_x_has_one():
     block = gpt(1).blocks[0]
     x = leaf(3)

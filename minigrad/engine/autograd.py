@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.record import PASSES
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe, real_array
 
@@ -59,16 +60,17 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     """
     check_root(y, "backward()")
     seed = check_seed(y, gradient, "backward()")
-    found = replay(y, seed, retain_graph=retain_graph)
-    with _adding:
-        # Two leaves may have received one array (both sides of a + b), or a read-only view (sum):
-        # each .grad gets its own memory.
-        totals = [
-            np.array(g) if (old := grad_of(x)) is None else np.asarray(old + g)
-            for x, g in found.items()
-        ]
-        for x, total in zip(found, totals, strict=True):
-            x.grad = total
+    with PASSES.get()(y, seed) as observe:  # (None, if no `Steps` note this pass)
+        found = replay(y, seed, retain_graph=retain_graph, observe=observe)
+        with _adding:
+            # Two leaves may have received one array (both sides of a + b), or a read-only view
+            # (sum): each .grad gets its own memory.
+            totals = [
+                np.array(g) if (old := grad_of(x)) is None else np.asarray(old + g)
+                for x, g in found.items()
+            ]
+            for x, total in zip(found, totals, strict=True):
+                x.grad = total
 
 
 def gradients(

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -129,3 +129,8 @@ def recording() -> AbstractContextManager[None]:
 # Functions that look at each operation when it is done: those of `Steps` and `detect_anomaly`.
 Watcher = Callable[[Callable[..., Any], tuple[Any, ...], "Array", Any], None]
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
+
+# The same for a whole backward pass: a block for it to run in, made from its root and its seed. The
+# block gives an observer (chapter 2.1); outside of `Steps` it does nothing.
+Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
+PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())

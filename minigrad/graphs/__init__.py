@@ -63,9 +63,9 @@ though nothing is lost. So at the input of a mean the length of the whole gradie
 
 `Steps` (`steps.py`, with `lines.py` for the names) notes what happens while a network computes:
 every operation with its layer and its line, and every contribution of the backward pass. With it,
-`graph(y, steps=steps)` draws a network of any size: layers are frames, and of equal ones only the
-first is drawn. `page.py` makes a page of both passes, and `worked.py` writes out each step of the
-way back.
+`graph(y, steps=steps)` draws a network of any size: layers are frames, and of equal ones, or of one
+that is used again and again, only the first is drawn. `page.py` makes a page of both passes, and
+`worked.py` writes out each step of the way back.
 """
 
 from minigrad.graphs.drawing import Graph, graph

@@ -139,7 +139,7 @@ def graph(
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
-    `retain_graph=True`.
+    `retain_graph=True`. (`steps` have the record still, and the gradients of the pass they noted.)
     """
     if not isinstance(y, Tensor):
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
@@ -148,10 +148,13 @@ def graph(
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
     if depth is not None:
         depth = as_number("depth", depth, 0, whole=True)
-    given, tensors = {x: name for name, x in dict(names).items() if printable(name)}, set(walk(y))
-    gradients: Mapping[Tensor, Any] = {}
-    if grads:
-        seed = check_seed(y, None, "graph(grads=True)")
-        gradients = replay(y, seed, tensors, retain_graph=True)
+    given = {x: name for name, x in dict(names).items() if printable(name)}
     model = steps.model if steps is not None else Model()
-    return Graph(tuple(model.behind(y, gradients, given)), limits, depth)
+    gradients: Mapping[Tensor, Any] | None = {}
+    if grads:
+        seed, noted = check_seed(y, None, "graph(grads=True)"), steps and steps.root is y
+        gradients = None if noted else replay(y, seed, {*walk(y)}, retain_graph=True)
+    vertices = model.behind(y, gradients, given)
+    if not all(v.inputs for v in vertices if v.operation):
+        walk(y)  # (which refuses a record that was dropped)
+    return Graph(tuple(vertices), limits, depth)

@@ -8,19 +8,19 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
   and a closed box does not count them among its operations.
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
-- Equal layers of several operations that follow each other are drawn once. A second box stands for
-  the others, with a strip of the gradients at the output of each.
+- Equal layers of several operations that follow each other are drawn once, and so is a layer that
+  is used again and again, with what a loop does beside it. A second box stands for the others and
+  for the data that they use, with a strip of the gradients at the output of each.
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
-operations, one arrow comes from each source.
+operations, one arrow comes from each source, and one leads from copies to each use.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -98,6 +98,8 @@ class Link:
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 Ops = Sequence[Vertex]
+Group = Sequence[Ops]
+LONGEST, TRIED = 64, 8  # items of a group that is drawn once, and ends of it that are tried
 
 
 class Folding:
@@ -118,6 +120,7 @@ class Folding:
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # by vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
+        self.copied: set[int] = set()  # operations of copies, if there are several
         self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
@@ -157,15 +160,18 @@ class Folding:
         for v in operations:
             calls.setdefault(_scope(v, n) or v.number, []).append(v)
         items = list(calls.values())
-        keys = self._keys(items, n) if self.depth is not None else list(range(len(items)))
-        for _, run in groupby(zip(keys, items, strict=True), key=itemgetter(0)):
-            first, *copies = [item for _, item in run]
-            self._emit_item(first, n, frame, level)
+        folds = self.depth is not None and (self.copied or any(_scope(x[0], n) for x in items))
+        for first, *copies in self._runs(items, n) if folds else ([[item]] for item in items):
+            for item in first:
+                self._emit_item(item, n, frame, level)
+            others = [item for copy in copies for item in copy]
+            if copies[1:]:
+                self.copied |= {v.number for item in others for v in item}
             if copies and self.closed:
                 self._repeat(copies, n, frame)
                 continue
-            within = (*frame, _title_of(copies, n)) if copies[1:] else frame
-            for item in copies:
+            within = (*frame, _title_of(others, n)) if copies[1:] else frame
+            for item in others:
                 self._emit_item(item, n, within, level)
 
     def _emit_item(self, operations: Ops, n: int, frame: tuple[str, ...], level: int) -> None:
@@ -178,39 +184,75 @@ class Folding:
             detail = f"{scope.kind}: {len(operations)} operations"
             self._close("module", title, operations, frame, detail=detail)
 
-    def _keys(self, items: Sequence[Ops], n: int) -> list[Any]:
-        """Return a key for each item; layers that do the same with their inputs have equal keys.
+    def _runs(self, items: Group, n: int) -> Iterator[list[Group]]:
+        """Yield all items in runs: a group of items, and after it the groups that do the same.
 
-        Two layers are alike if their operations are, one by one. Two operations are alike if they
-        have the same name, options and shape, and inputs that are alike: equal constants, leaves of
-        one shape, or results from the same source. A source is described by two numbers: how many
-        items back it is, and how many operations follow it in that item. An item that is not a
-        layer of several operations has a key of its own.
+        A group is one layer, or what a loop does each time: a cell, and a loss beside it.
         """
-        places = [
-            (k, -i, v) for k, item in enumerate(items) for i, v in enumerate(item, -len(item))
-        ]
-        place = {v.number: (k, after) for k, after, v in places}
-        keys: list[Any] = []
-        for k, operations in enumerate(items):
-            scope = _scope(operations[0], n)
-            # (Equal layers have one class, and one name but for numbers.)
-            key: list[Any] = [scope and (scope.kind, re.sub("[0-9]+", "", scope.layer))]
-            leaves: dict[int, int] = {}
-            for v in operations:
-                key.append((v.kind, v.operation, v.likeness, v.shape, v.dtype))
-                for i, used in enumerate(v.inputs):
-                    x = self._source(v, i)
-                    if x.number in place:
-                        source, after = place[x.number]
-                        key.append((k - source, after, self.words[used]))
-                    elif x.kind == "constant":
-                        key.append((x.value.key, self.words[used]))
-                    else:  # which of the leaves of this item
-                        nth = leaves.setdefault(x.number, len(leaves))
-                        key.append((x.kind, x.shape, nth, self.words[used]))
-            keys.append(key if scope and len(operations) > 1 else k)
-        return keys
+        looks = [re.sub("[0-9]+", "", _called(item, n)) for item in items]
+        at = 0
+        while at < len(items):
+            near = range(at + 1, min(at + LONGEST, len(items)))
+            ends = [k for k in near if looks[k] == looks[at]]
+            ends.sort(key=lambda k: _called(items[k], n) != _called(items[at], n))
+            runs = (run for k in ends[:TRIED] if len(run := self._run(items, at, k - at, n)) > 1)
+            run = next(runs, [items[at : at + 1]])
+            yield run
+            at += sum(map(len, run))
+
+    def _run(self, items: Group, at: int, length: int, n: int) -> list[Group]:
+        """Return the group of so many items at a place, and those after it that do the same.
+
+        They are drawn once if one of their layers has several operations or is used three times, or
+        if they go on with the results of such groups.
+        """
+        run = [items[at : at + length]]
+        layers = [item for item in run[0] if _scope(item[0], n)]
+        several = any(len(layer) > 1 for layer in layers)
+        if not (layers or self.copied):
+            return run
+        calls, first, settings = self._key(run[0], n)
+        for k in range(at + length, len(items), length):
+            group = items[k : k + length]
+            called, found, others = self._key(group, n)
+            used = {self.base[i] for item in group for v in item for i in v.inputs}
+            again = layers and called == calls
+            if (
+                found != first
+                or (called != calls and others != settings)
+                or not (several or again or self.copied & used)
+            ):
+                break
+            run.append(group)
+        return run if several or run[2:] else run[:1]
+
+    def _key(self, group: Group, n: int) -> tuple[list[str], list[Any], list[Any]]:
+        """Return what is called; what is equal for groups that are alike; and their settings.
+
+        Equal are the layers' classes and names, but for numbers, and the operations, one by one:
+        name, shape, and inputs, which are a result of the group, or from outside the first tensor,
+        the second, and so on. Settings are options, and constants that are numbers or broadcast. A
+        layer that is used again has its own. (Other constants are data, or frozen.)
+        """
+        calls = [_called(item, n) for item in group]
+        operations = [v for item in group for v in item]
+        place = {v.number: k for k, v in enumerate(operations)}
+        key: list[Any] = [re.sub("[0-9]+", "", call) for call in calls]
+        settings, outside = list[Any](), dict[int, int]()
+        for v in operations:
+            key.append((v.operation, v.shape, v.dtype))
+            settings.append(v.likeness)
+            for i, used in enumerate(v.inputs):
+                x = self._source(v, i)
+                if x.number in place:
+                    key.append((place[x.number], self.words[used]))
+                    continue
+                nth = outside.setdefault(x.number, len(outside))
+                key.append((nth, x.shape, x.parameter, self.words[used]))
+                stretched = i in v.facts.copied and x.value.size < v.value.size
+                if x.kind == "constant" and not x.named and (stretched or x.shape == ()):
+                    settings.append(x.value.key)
+        return calls, key, settings
 
     def _add(
         self, kind: str, title: str, vertices: Ops, frame: tuple[str, ...], **known: Any
@@ -243,15 +285,16 @@ class Folding:
             text = v.facts.constant[i].format(text)
         return Row(text, x.number, x.grad_rms, i, words)
 
-    def _repeat(self, copies: Sequence[Ops], n: int, frame: tuple[str, ...]) -> None:
-        """Make a box for all copies of the layer that was drawn before it."""
-        names = [_title_of([copy], n) for copy in copies]
-        numerals = [(re.findall("[0-9]+", name) or [name])[-1] for name in names]
-        ends = [copy[-1].grad_rms for copy in copies]
+    def _repeat(self, copies: Sequence[Group], n: int, frame: tuple[str, ...]) -> None:
+        """Make a box for all copies of what was drawn before it."""
+        others = [item for copy in copies for item in copy]
+        names = [_title_of(copy, n) for copy in copies]
+        numerals = [(re.findall("[0-9]+", x) or [str(k)])[-1] for k, x in enumerate(names, 2)]
+        ends = [copy[-1][-1].grad_rms for copy in copies]
         detail = "like the one before" if len(copies) == 1 else f"{len(copies)} more, alike"
         known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
-        operations = [v for copy in copies for v in copy]
-        self._close("repeat", _title_of(copies, n), operations, frame, **known)
+        operations = [v for item in others for v in item]
+        self._close("repeat", _title_of(others, n), operations, frame, **known)
 
     def _close(
         self, kind: str, title: str, operations: Ops, frame: tuple[str, ...], **known: Any
@@ -273,14 +316,21 @@ class Folding:
         uses = [(v, i) for v in self.operations for i in self.inputs[v.number][0]]
         for v, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
             x = self._source(v, i)
-            if x.number not in self.owner and not (x.parameter and v.number in self.hidden):
+            if x.number in self.owner or (x.parameter and v.number in self.hidden):
+                continue
+            if self.closed and v.number in self.copied:  # (its box stands for it, too)
+                self.owner[x.number] = self.owner[v.number]
+            else:
                 self._leaf(x, self.boxes[self.owner[v.number]])
         links: list[Link] = []
         met: set[tuple[str, str]] = set()
         for v, i in uses:
             x, is_hidden = self._source(v, i), v.number in self.hidden
             source, target = self.owner.get(x.number), self.owner[v.number]
-            if source is None or source == target or (is_hidden and (source, target) in met):
+            if source is None or source == target:
+                continue
+            several = is_hidden or self.boxes[source].kind == "repeat"
+            if several and (source, target) in met:
                 continue
             met.add((source, target))
             words = "" if is_hidden else self.words[v.inputs[i]]
@@ -288,8 +338,8 @@ class Folding:
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
-        """Make a box for a leaf: before all frames, or in its layer's frame if a layer holds it."""
-        frame = target.frame if x.parameter else ()
+        """Make a box for a leaf: before all frames, or in that of its layer, or of a copy."""
+        frame = target.frame if x.parameter or target.vertices[0] in self.copied else ()
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
         anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
         detail = str(x.value) if x.named and x.value.size <= 4 else ""
@@ -302,13 +352,19 @@ def _scope(v: Vertex, n: int) -> Scope | None:
     return v.modules[n] if len(v.modules) > n else None
 
 
-def _title_of(calls: Sequence[Ops], n: int) -> str:
+def _called(item: Ops, n: int) -> str:
+    """Return the class and the name of the layer that an item is a call of, or its operation."""
+    scope = _scope(item[0], n)
+    return f"{scope.kind} {scope.layer}" if scope else item[0].operation
+
+
+def _title_of(calls: Group, n: int) -> str:
     """Return the name of calls within the layer around them: that of one, or "first … last"."""
     found = []
-    for v, *_ in calls:
+    for v, *_ in [call for call in calls if _scope(call[0], n)] or calls:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
         found.append(scope.path.removeprefix(around) if scope else v.title)
-    return found[0] if len(found) == 1 else f"{found[0]} … {found[-1]}"
+    return found[0] if found[0] == found[-1] else f"{found[0]} … {found[-1]}"
 
 
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:

@@ -173,9 +173,12 @@ class Model:
         self.met[number] = replace(self.met[number], **known)
 
     def behind(
-        self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
+        self, y: Tensor, gradients: Mapping[Tensor, Any] | None, names: Mapping[Tensor, str]
     ) -> list[Vertex]:
-        """Return the vertices behind y, numbered anew, with their gradients and more names."""
+        """Return the vertices behind y, numbered anew, with their gradients and more names.
+
+        None for `gradients` leaves those that are known.
+        """
         root = self.number_of(y)
         found, stack = {root}, [root]
         while stack:
@@ -183,7 +186,7 @@ class Model:
             found |= new
             stack += new
         number = {n: k for k, n in enumerate(sorted(found))}
-        grads = {x.node or x: Summary.of(np.asarray(g)) for x, g in gradients.items()}
+        grads = {x.node or x: Summary.of(np.asarray(g)) for x, g in (gradients or {}).items()}
         given = {x.node or x: printable(name) for x, name in names.items()}
         met = [
             replace(v, title=given[x], named=True, parameter=v.kind == "leaf") if x in given else v
@@ -192,7 +195,7 @@ class Model:
         vertices = []
         for n, k in number.items():
             inputs = tuple([number[i] for i in met[n].inputs])
-            gradient = grads.get(self._owners[n])
+            gradient = met[n].gradient if gradients is None else grads.get(self._owners[n])
             vertices.append(replace(met[n], number=k, inputs=inputs, gradient=gradient))
         return vertices
 
@@ -250,13 +253,19 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
 def spoken(vertices: Sequence[Vertex]) -> list[str]:
     """Return what a person calls each tensor: its name, or one composed of up to twelve characters.
 
-    The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c.
+    The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c. The
+    result of a layer that is one operation is called by the layer's name, as its box is.
     """
     found: list[str] = []
+    inside = Counter(s for v in vertices if v.operation and not v.facts.moves for s in v.modules)
     composed: set[int] = set()  # names of several letters, which may need brackets
     shortened: set[int] = set()  # of × c nothing can be composed
     for v in vertices:
         said, short = v.facts.said, ""
+        layer = next((scope.path for scope in v.modules if inside[scope] == 1), "")
+        if layer and not v.facts.moves:
+            found.append(layer)
+            continue
         inputs = [found[i] for i in v.inputs]
         unknown = {vertices[i].operation for i in v.inputs if not vertices[i].named} & {*inputs}
         if v.named or not said or unknown or (v.facts.moves and v.options not in LAST_TWO):

@@ -156,8 +156,9 @@ def _pass(
 
     def box(box: Box) -> Data:
         kept = ("operation", "options", "detail", "kind", "shape")
+        name = names[box.vertices[0]]  # (within the frame of a layer, its own name is enough)
         return {name: getattr(box, name) for name in kept} | {
-            "title": names[box.vertices[0]] if box.title == box.operation else box.title,
+            "title": box.title if name.endswith(box.title) else name,
             "rows": [{"text": row.text, "vertex": row.vertex} for row in box.rows],
             "vertex": box.vertices[0],
             "parameter": vertices[box.vertices[0]].parameter,

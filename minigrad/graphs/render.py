@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import shutil
 import subprocess
 import sysconfig
@@ -95,7 +96,9 @@ def _label(box: Box, drawing: Graph) -> str:
             number = f"<BR/>{grad:.2g}" if grad is not None else ""
             text = f'<FONT POINT-SIZE="8">{_text(label)}{number}</FONT>'
             cells.append(_cell(grad, -1, drawing, text, bordered=True))
-        lines.append(f"<TR><TD>{TABLE}<TR>{''.join(cells)}</TR></TABLE></TD></TR>")
+        wide = max(12, math.isqrt(len(cells)))  # (so a hundred copies stay in sight)
+        rows = ["".join(cells[k : k + wide]) for k in range(0, len(cells), wide)]
+        lines.append(f"<TR><TD>{TABLE}<TR>{'</TR><TR>'.join(rows)}</TR></TABLE></TD></TR>")
     return f"<{TABLE}{''.join(lines)}</TABLE>>"
 
 

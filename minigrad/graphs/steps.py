@@ -1,9 +1,10 @@
 """Steps: everything that happens in a pass, in order, as data.
 
-`Steps` notes each operation as it is computed: its layer, its line, its inputs and its result. Then
-`steps.backward(loss)` sends the gradient back, and notes every contribution in the order in which
-it arrives (chapter 2.1): the tensor's gradient before it, the contribution itself, and the sum. It
-is the engine's own pass, so its gradients are those of `backward()`, to the last bit.
+`Steps` notes each operation as it is computed: its layer, its line, its inputs and its result. Of
+the way back it notes every contribution in the order in which it arrives (chapter 2.1): the
+tensor's gradient before it, the contribution itself, and the sum. The pass that is noted is the
+first `loss.backward()` in the block. Or, also after the block, `steps.backward(loss)` sends the
+gradient back, keeps the record and writes no `.grad`. Both are the engine's own pass.
 
     >>> from minigrad import Steps, Tensor
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
@@ -27,6 +28,7 @@ is the engine's own pass, so its gradients are those of `backward()`, to the las
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
+- A `backward()` that ends with an error is not noted, nor is a second one; then there is no page.
 - A module that is called twice has the scopes block and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
@@ -35,7 +37,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -44,8 +47,8 @@ from weakref import ref
 import numpy as np
 
 from minigrad.engine.autograd import check_root, check_seed
-from minigrad.engine.record import WATCHERS
-from minigrad.engine.replay import Sent
+from minigrad.engine.record import PASSES, WATCHERS, Passes
+from minigrad.engine.replay import Observer, Sent
 from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.drawing import Graph
@@ -95,13 +98,15 @@ class Steps:
     model          the `Model` of all tensors met, from which `graph(y, steps=steps)` draws
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
                    `Vertex`, each after those that it was computed from
-    contributions  after `backward`, in the order in which they arrived
+    contributions  of the way back that was noted, in the order in which they arrived
     """
 
     def __init__(self, net: Module | None = None) -> None:
         net = Module() if net is None else net
         self.model = Model({x: name for name, x in net.named_parameters()})
         self.contributions: tuple[Contribution, ...] = ()
+        self.root: Tensor | None = None  # where the pass began that was noted, if the seed was 1
+        self._passes = 0  # how often `backward()` ran in the block, without an error
         self._running: dict[Variable, int] = {}  # variables of lines that are running
         # By id: the modules and their paths, and the calls and their scopes. All are held until the
         # block ends, so that no other object takes an id.
@@ -115,9 +120,11 @@ class Steps:
         self._outermost = sys._getframe(1)
         self._depth = len(CALLS.running)
         # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
-        steps = ref(self)
+        steps, around = ref(self), PASSES.get()
         look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
+        back: Passes = lambda y, g: s._noting(y, g, around) if (s := steps()) else around(y, g)
         self._token = WATCHERS.set((*WATCHERS.get(), look))
+        self._token_back = PASSES.set(back)
         return self
 
     def _noted(
@@ -145,6 +152,7 @@ class Steps:
 
     def __exit__(self, *_: object) -> None:
         WATCHERS.reset(self._token)
+        PASSES.reset(self._token_back)
         self._running = named(self._running, 0, [], self.model)
         self._calls, self._modules = {}, {}
         del self._outermost
@@ -162,6 +170,20 @@ class Steps:
         """
         check_root(loss, "steps.backward()")
         seed = check_seed(loss, gradient, "steps.backward()")
+        self.root, self.contributions = None, ()
+        with self._noting(loss, seed) as observe:
+            found = send_back(loss, seed, retain_graph=True, observe=observe)
+        self._passes = 0
+        return {x: np.array(g) for x, g in found.items()}
+
+    @contextmanager
+    def _noting(
+        self, root: Tensor, seed: Array, around: Passes | None = None
+    ) -> Iterator[Observer | None]:
+        """Give the observer of a pass; keep what the first pass without an error noted.
+
+        `around` gives the observer of other Steps, whose block is around this one.
+        """
         sent_to: Counter[int] = Counter()
         noted: list[Contribution] = []
 
@@ -177,7 +199,7 @@ class Steps:
             source, node = self.model.number_of(t), t.node
             g = np.asarray(received.pop(t))
             assert node is not None
-            for x, i, contribution in sent:
+            for x, i, contribution in outer(t, sent, gradients) if outer else sent:
                 before = gradients.get(x)
                 yield x, i, contribution
                 received[x] = gradients[x]
@@ -190,14 +212,18 @@ class Steps:
                 rows = worked(node.name, *given) if same and ours(node.rule) else ()
                 note(source, target, i, before, contribution, gradients[x], rows=rows)
 
-        note(None, self.model.number_of(loss), 0, None, seed, seed)
-        received: dict[Tensor, Any] = {loss: seed}
-        found = send_back(loss, seed, retain_graph=True, observe=observe)
+        note(None, self.model.number_of(root), 0, None, seed, seed)
+        received: dict[Tensor, Any] = {root: seed}
+        with around(root, seed) if around else nullcontext() as outer:
+            yield outer if self.contributions else observe
+        self._passes += 1
+        if self.contributions:
+            return
+        self.root = root if (seed == 1).all() else None
         self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
         last = {c.target: c.after for c in self.contributions}
         for v in self.vertices:
             self.model.change(v.number, gradient=last.get(v.number))
-        return {x: np.array(g) for x, g in found.items()}
 
     def __str__(self) -> str:
         """Return both passes as text, a line for each operation and for each contribution."""
@@ -233,7 +259,7 @@ class Steps:
         limits   the gradients at the ends of the scale
 
         The file is written whole or not at all. ValueError for another ending, for steps that noted
-        no operation or more than 5,000, and for passes that did not do the same.
+        not one way back, or more than 5,000 operations, and for passes that did not do the same.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
@@ -241,9 +267,14 @@ class Steps:
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
-        known = any(each.contributions for each in both)
+        if not any(each.contributions for each in both):
+            how = "steps.backward(loss), or loss.backward() inside of the block"
+            raise ValueError(f"no backward pass was noted: call {how}")
+        if (ran := max(each._passes for each in both)) > 1:
+            told = f"a page shows one backward pass, and {ran} ran in the block of these Steps"
+            raise ValueError(f"{told}: end the block after the first")
         around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
-        scale = limits or (around if known else None)
+        scale = limits or around
         static = "".join(Graph(each.vertices, scale).static() for each in both)
         passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]
         text = page(passes, title=title, limits=scale, steps=True, static=static, at=at)

@@ -160,7 +160,6 @@
       const box = main.boxes[n], called = [box.options, box.detail].filter(Boolean).join(" ");
       element.append(make("b", {}, box.title));
       if (main.backward.length && box.vertex === main.backward[0].target && !box.shape.length && box.title !== "L") element.append(" = L");
-      if (box.operation && box.kind === "operation" && main.vertices[box.vertex].named) element.append(` ${box.operation}`);
       if (called) element.append(` ${called}`);
       element.append(make("small", {class: "shape"}, shape(box)));
       known.push(box.vertex);
