@@ -22,6 +22,7 @@ import traceback
 import warnings
 from json import dumps, loads
 from pathlib import Path
+from time import monotonic
 from types import ModuleType
 from typing import NamedTuple, NoReturn
 
@@ -101,8 +102,8 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
         except (Exception, SystemExit) as error:
             answer = Answer(False, _explained(error, path))
     theirs = [each for each in caught if Path(each.filename).parent == path.parent]
-    said = [f"{Path(w.filename).name}, line {w.lineno}: {_one_line(w.message)}" for w in theirs]
-    return answer._replace(warned=tuple(dict.fromkeys(said)))
+    said = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
+    return answer._replace(warned=tuple(" ".join(each.split()) for each in dict.fromkeys(said)))
 
 
 def _explained(error: BaseException, path: Path) -> str:
@@ -111,7 +112,7 @@ def _explained(error: BaseException, path: Path) -> str:
         code = "".join(traceback.format_exception_only(error)[1:-1])
         where = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
         return f"{where}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
-    words = _one_line(" ".join([str(error), *getattr(error, "__notes__", ())]))
+    words = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
     said = f"{type(error).__name__}: {words}".removesuffix(": ")
     remark = next((REMARKS[sign] for sign in REMARKS if sign in said), "")
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
@@ -124,11 +125,6 @@ def _explained(error: BaseException, path: Path) -> str:
         return f"{asked}{path.name}: {words}"
     where = places[-1] if places else f"the check cannot go on with what {path.name} gives it"
     return f"{asked}{where}: {said}"
-
-
-def _one_line(message: object) -> str:
-    """Return a message of several lines as one line."""
-    return " ".join(str(message).split())
 
 
 def _places(error: BaseException | None, path: Path) -> list[str]:
@@ -158,24 +154,20 @@ class Printed(io.TextIOBase):
 
 def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
     """Judge a file, write the answer to another one, and end the process."""
-    path, printed, late = Path(file), Printed(), threading.Event()
+    path, printed = Path(file), Printed()
     importlib.import_module(f"demos.learn.checks.{name}")  # (and NumPy, before the clock)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
-
-    def interrupt() -> None:
-        late.set()
-        _thread.interrupt_main()  # as if Ctrl-C were pressed
-
-    clock = threading.Timer(seconds, interrupt)
+    clock = threading.Timer(seconds, _thread.interrupt_main)  # as if Ctrl-C were pressed
     clock.daemon = True
+    begin = monotonic()
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             clock.start()
             answer = judged(path, name)
             clock.cancel()
-    except BaseException as error:  # KeyboardInterrupt, or what `judged` does not know
+    except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
         said = _explained(error, path)
-        if late.is_set():
+        if monotonic() - begin >= seconds:
             where = [path.name, *_places(error, path)][-1]
             still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
             said = f"{where}: {still}"
@@ -205,14 +197,14 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
                 timeout=limit + KILLED,
             )
             printed = shortened(done.stdout)
-            ended = f"the process ended with {done.returncode} before the check had an answer"
+            said = f"the process ended with {done.returncode} before the check had an answer"
         except subprocess.TimeoutExpired:
             still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
-            ended = f"{path.name}: {still}: does a loop catch every exception?"
+            said = f"{still}: does a loop catch every exception?"
         try:
             solved, said, kind, warned, _ = loads(to.read_text("utf-8"))
         except (OSError, TypeError, ValueError):  # there is no answer, or it is not one
-            return Answer(False, ended, printed=printed)
+            return Answer(False, f"{path.name}: {said}", printed=printed)
     warned = shortened("\n".join(warned)).splitlines()
     return Answer(solved, shortened(said), kind, tuple(warned), printed)
 
