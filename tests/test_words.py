@@ -24,13 +24,12 @@ FOUR = np.concatenate([A, A + 1.0])  # (4, 3)
 MASK = A > 1.0
 SITE = Path(__file__).parents[1] / "demos" / "site"
 
-
-# What needs two arguments, which a NumPy before 2.4 does not tell of functions in C.
+# What needs two arguments: an older NumPy does not say so where a function is written in C.
 OF_TWO = (np.copyto, np.copysign, np.inner, np.remainder, np.vdot, np.vecdot)
 
 
 def parameters_of(function):
-    """Return the parameters of NumPy's function; none if it is one in C and this NumPy is older."""
+    """Return a function's parameters; none if it is one in C, and NumPy is too old to say them."""
     try:
         return inspect.signature(function).parameters.values()
     except ValueError:
@@ -283,8 +282,9 @@ def test_where_another_way_is_known_it_is_named_and_exists():
             if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
         words = f"has no rule for Tensors: use {re.escape(alternative)}$"
+        count = 2 if function in OF_TWO else max(len(required), 1)
         with pytest.raises(TypeError, match=words):
-            function(*[leaf(ROW)] * (2 if function in OF_TWO else max(len(required), 1)))
+            function(*[leaf(ROW)] * count)
         named = [getattr(np, name) for name in re.findall(r"np\.(\w+)", alternative)]
         of_numbers = {np.linspace, np.log, np.eye, np.ones, np.triu}  # (of numbers alone)
         assert all(f in NUMPY or f in PLAIN or f in of_numbers for f in named), function

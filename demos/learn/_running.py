@@ -190,7 +190,6 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
                 errors="replace",
                 cwd=Path(__file__).parents[2],
                 check=False,

@@ -386,9 +386,8 @@ def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
 def test_what_is_not_a_text_in_utf_8_is_told_so(tmp_path):
     path = tmp_path / "e01_slope.py"
     path.write_text(SLOPE, encoding="utf-16")
-    assert (
-        "e01_slope.py has null bytes, as UTF-16 has: save the file" in judged(path, path.stem).said
-    )
+    found = judged(path, "e01_slope")
+    assert found.said == "e01_slope.py has null bytes, as UTF-16 has: save the file as UTF-8"
 
 
 @pytest.mark.usefixtures("here")
@@ -407,10 +406,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_so(folder):
 def test_a_damaged_memory_is_begun_anew_and_told_once(text, folder):
     (folder / ".minigrad-learn.json").write_text(text, encoding="latin-1")
     said = [learn("--in", folder, "1", "--hint").stdout for _ in range(2)]
-    assert ["json is damaged and was begun anew" in " ".join(each.split()) for each in said] == [
-        True,
-        False,
-    ]
+    assert ["damaged and was begun anew" in each for each in said] == [True, False]
     assert "hint 1 of 3" in said[0] and "hint 2 of 3" in said[1]
 
 
