@@ -49,7 +49,7 @@ def test_the_visible_top_level_holds_the_six_agreed_names():
 # Lines that may stand. Who raises a number writes down why.
 BUDGETS = {
     # 9,500 before the stepped page worked each step out: worked.py, and names a person would say.
-    # 9,800 before issue “Mend”, 9,935 before “Right again”: guards that had gone with the cuts.
+    # 9,800 before issue “Mend”, 9,935 before issue “Right again”: guards that had gone with the cuts.
     "minigrad/": 10_135,
     "attention/": 5_100,  # 5,000 before “Right again”
     "attention/laboratory/": 2_000,
