@@ -164,7 +164,10 @@ np.take(x, indices=[2], axis=1) = take(x, [2], 1)
 
 def test_options_are_understood_under_numpys_names():
     t = Tensor(x(3, 5), requires_grad=True)
+    old = np.lib.NumpyVersion(np.__version__) < "2.1.0"  # some of these names are newer
     for row in BY_NAME.strip().splitlines():
+        if old and row.startswith(("np.reshape(x, shape=", "np.clip(x, min=")):
+            continue
         found, same = (said(side, "x")(t) for side in row.split(" = "))
         assert found.requires_grad, row
         np.testing.assert_array_equal(found.data, same.data, row)

@@ -1,8 +1,8 @@
 """Demos · Learn: one check of one file, and whatever goes wrong there as one sentence.
 
-`run` checks the file in another process, `python -m demos.learn._running FILE NAME SECONDS`, which
-is interrupted when its time is up, and killed if it goes on. Its stdout is what the file prints; on
-stderr is the answer.
+`run` checks the file in another process, which is interrupted when its time is up, and killed if it
+goes on. Its stdout is what the file prints. The answer is written to a file that `run` has named,
+so nothing that the learner's file prints, also at its end, can be taken for it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ import _thread
 import contextlib
 import importlib
 import io
-import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 import warnings
+from json import dumps, loads
 from pathlib import Path
+from time import monotonic
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from demos.learn import EXERCISES
+from demos.learn._telling import Unsolved
 from demos.learn.exercises import number
 
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
 KILLED = 3.0  # seconds later a file is killed that goes on when it is interrupted
-LETTERS, LINES = 4000, 20  # how much is kept of what a file prints, and how much is shown
+LETTERS, LINES = 4000, 20  # how much is shown of what a file prints, and of its warnings
 INIT = "`python -m demos learn init FOLDER` writes it as it was given"
 REMARKS = {
     "EOFError": "nobody can answer input() here, so write the value into the file",
@@ -48,7 +52,26 @@ class Answer(NamedTuple):
     printed: str = ""
 
 
+def shortened(text: str) -> str:
+    """Return the first lines of a text, and "…" in the place of the others."""
+    text = text.rstrip()
+    first = "".join(text[:LETTERS].splitlines(keepends=True)[:LINES])
+    return text if first == text else f"{first.rstrip()}\n…"
+
+
 # ---------------------------------------------------------------- in this process
+
+
+def text_of(path: Path) -> str:
+    """Return the text of the learner's file; raise Unsolved if there is none."""
+    if not path.exists():
+        raise Unsolved(f"{path.name} is not there: {INIT}")
+    if not path.is_file():  # (a device may have no end)
+        raise Unsolved(f"{path.name} is a folder or a device: rename it, and {INIT}")
+    text = path.read_text("utf-8-sig", "replace")
+    if "\0" in text:
+        raise Unsolved(f"{path.name} has null bytes, as UTF-16 has: save the file as UTF-8")
+    return text
 
 
 def loaded(text: str, path: Path) -> ModuleType:
@@ -68,15 +91,11 @@ def loaded(text: str, path: Path) -> ModuleType:
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, in this process."""
-    from demos.learn._telling import Unsolved
-
-    if text is None and not path.exists():
-        return Answer(False, f"{path.name} is not there: {INIT}")
     check = importlib.import_module(f"demos.learn.checks.{name}").check
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            check(loaded(path.read_text("utf-8-sig", "replace") if text is None else text, path))
+            check(loaded(text_of(path) if text is None else text, path))
             answer = Answer(True)
         except Unsolved as unsolved:
             answer = Answer(False, str(unsolved), unsolved.kind)
@@ -84,7 +103,7 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
             answer = Answer(False, _explained(error, path))
     theirs = [each for each in caught if Path(each.filename).parent == path.parent]
     said = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
-    return answer._replace(warned=tuple(dict.fromkeys(said)))
+    return answer._replace(warned=tuple(" ".join(each.split()) for each in dict.fromkeys(said)))
 
 
 def _explained(error: BaseException, path: Path) -> str:
@@ -93,8 +112,8 @@ def _explained(error: BaseException, path: Path) -> str:
         code = "".join(traceback.format_exception_only(error)[1:-1])
         where = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
         return f"{where}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
-    words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
-    said = f"{type(error).__name__}: {' '.join(words)}"
+    words = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
+    said = f"{type(error).__name__}: {words}".removesuffix(": ")
     remark = next((REMARKS[sign] for sign in REMARKS if sign in said), "")
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
         remark = f"exercise {number(error.name)} is used here: {INIT}"
@@ -103,7 +122,7 @@ def _explained(error: BaseException, path: Path) -> str:
     # (The engine says of which VJP NumPy's complaint is; the learner's line is in its cause.)
     places = _places(error, path) or _places(error.__cause__, path)
     if not places and re.match("the (rule|VJP of) ", str(error)):  # the engine has refused it
-        return f"{asked}{path.name}: {' '.join(words)}"
+        return f"{asked}{path.name}: {words}"
     where = places[-1] if places else f"the check cannot go on with what {path.name} gives it"
     return f"{asked}{where}: {said}"
 
@@ -133,51 +152,61 @@ class Printed(io.TextIOBase):
         return len(text)
 
 
-def main(file: str, name: str, seconds: float) -> None:
-    """Judge a file, and print the answer."""
+def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
+    """Judge a file, write the answer to another one, and end the process."""
     path, printed = Path(file), Printed()
     importlib.import_module(f"demos.learn.checks.{name}")  # (and NumPy, before the clock)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
     clock = threading.Timer(seconds, _thread.interrupt_main)  # as if Ctrl-C were pressed
     clock.daemon = True
+    begin = monotonic()
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             clock.start()
             answer = judged(path, name)
             clock.cancel()
-    except KeyboardInterrupt as late:
-        where = [path.name, *_places(late, path)][-1]
-        still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
-        answer = Answer(False, f"{where}: {still}")
-    print(json.dumps(answer), file=sys.stderr)
+    except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
+        said = _explained(error, path)
+        if monotonic() - begin >= seconds:
+            where = [path.name, *_places(error, path)][-1]
+            still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
+            said = f"{where}: {still}"
+        answer = Answer(False, said)
+    Path(to).write_text(dumps(answer), encoding="utf-8")
+    os._exit(0)  # the learner's threads and functions of `atexit` are not waited for
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, from another process."""
     check = importlib.import_module(f"demos.learn.checks.{name}")
     limit = seconds or getattr(check, "SECONDS", SECONDS)
-    words = ("-u", "-B", "-m", "demos.learn._running", str(path), name, str(limit))
-    try:
-        done = subprocess.run(
-            [sys.executable, *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            cwd=Path(__file__).parents[2],
-            check=False,
-            timeout=limit + KILLED,
-        )
-    except subprocess.TimeoutExpired:
-        still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
-        return Answer(False, f"{path.name}: {still}: does a loop catch every exception?")
-    lines = done.stdout.rstrip().splitlines()
-    printed = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
-    if done.returncode:
-        ended = f"the process ended with {done.returncode} before the check had an answer"
-        return Answer(False, f"{path.name}: {ended}", printed=printed)
-    solved, said, kind, warned, _ = json.loads(done.stderr.splitlines()[-1])
-    return Answer(solved, said, kind, tuple(warned), printed)
+    printed = ""
+    with tempfile.TemporaryDirectory() as folder:
+        to = Path(folder, "answer.json")
+        words = ("-u", "-B", "-m", "demos.learn._running", str(path), name, str(limit), str(to))
+        try:
+            done = subprocess.run(
+                [sys.executable, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                errors="replace",
+                cwd=Path(__file__).parents[2],
+                check=False,
+                timeout=limit + KILLED,
+            )
+            printed = shortened(done.stdout)
+            said = f"the process ended with {done.returncode} before the check had an answer"
+        except subprocess.TimeoutExpired:
+            still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
+            said = f"{still}: does a loop catch every exception?"
+        try:
+            solved, said, kind, warned, _ = loads(to.read_text("utf-8"))
+        except (OSError, TypeError, ValueError):  # there is no answer, or it is not one
+            return Answer(False, f"{path.name}: {said}", printed=printed)
+    warned = shortened("\n".join(warned)).splitlines()
+    return Answer(solved, shortened(said), kind, tuple(warned), printed)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4])

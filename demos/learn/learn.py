@@ -34,6 +34,7 @@ from minigrad.runs.saving import write_whole
 
 POLL = 0.2  # seconds between two looks at the files
 KEPT = ".minigrad-learn.json"  # of each solved exercise a hash; how many hints were shown
+NOTHING = json.dumps({"solved": {}, "hints": {}})
 NEXT = {
     EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
     '"Your own model"), or read chapter 12, attention/fused.py: attention in blocks, backward too.',
@@ -90,7 +91,7 @@ def init(text):
     if other and not (folder / KEPT).exists():
         stop(f"{text} has other files in it, such as {other.name}: choose a new or empty folder")
     command = f"python -m demos learn --in {shlex.quote(str(folder))}"
-    texts = {KEPT: json.dumps({"solved": {}, "hints": {}})}
+    texts = {KEPT: NOTHING}
     texts |= {"README.txt": README.format(command=command)}
     texts |= {f"{name}.py": stub(name) for name in EXERCISES}
     missing = [name for name in texts if not (folder / name).exists()]
@@ -103,8 +104,19 @@ def init(text):
 
 
 def kept(folder):
-    """Return what is remembered: a hash of each solved exercise, the number of hints shown."""
-    return json.loads((folder / KEPT).read_text())
+    """Return what is remembered: a hash of each solved exercise, the number of hints shown.
+
+    A file that is damaged is begun anew, which is said once.
+    """
+    try:
+        now = json.loads((folder / KEPT).read_text("utf-8"))
+        hints = {name: int(shown) for name, shown in now["hints"].items()}
+        return {"solved": dict(now["solved"]), "hints": hints}
+    except (AttributeError, KeyError, TypeError, ValueError):  # cut off, or of another kind
+        write_whole(folder / KEPT, NOTHING)
+        again = "what you have solved is checked again, and hints begin with the first"
+        say(f"The file {KEPT} is damaged and was begun anew: {again}.")
+        return json.loads(NOTHING)
 
 
 def keep(folder, kind, name, what):
@@ -117,7 +129,7 @@ def keep(folder, kind, name, what):
 def hashed(folder, name):
     """Return a hash of the learner's file; "" if there is none."""
     path = folder / f"{name}.py"
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
 def solved(folder, name):
@@ -205,7 +217,7 @@ def compare(folder, name):
     """Print the changes that lead from the learner's lines to ours."""
     print(headed(name))
     path = folder / f"{name}.py"
-    yours = path.read_text("utf-8-sig", "replace").splitlines() if path.exists() else []
+    yours = path.read_text("utf-8-sig", "replace").splitlines() if path.is_file() else []
     changes = list(difflib.unified_diff(yours, solution(name).splitlines(), n=3, lineterm=""))[2:]
     print("  - yours    + ours\n" if changes else "  Your file is the same as ours.")
     for line in changes:
@@ -252,7 +264,7 @@ def main():
         init(chosen.words[1])
         return True
     folder = Path(chosen.folder or ".").expanduser().resolve()
-    if not (folder / KEPT).exists():
+    if not (folder / KEPT).is_file():
         stop(f"{folder} is not a folder of exercises: `{again} init FOLDER` makes one")
     again += f" --in {shlex.quote(chosen.folder)}" if chosen.folder else ""
     names = PATH if chosen.path else EXERCISES

@@ -404,6 +404,33 @@ def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
     assert found.said.startswith("e01_slope.py") or "slope(" in found.said
 
 
+def test_what_is_not_a_text_in_utf_8_is_told_so(tmp_path):
+    path = tmp_path / "e01_slope.py"
+    path.write_text(SLOPE, encoding="utf-16")
+    found = judged(path, "e01_slope")
+    assert found.said == "e01_slope.py has null bytes, as UTF-16 has: save the file as UTF-8"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_in_the_place_of_a_file_is_told_so(folder):
+    (folder / "e01_slope.py").unlink()
+    (folder / "e01_slope.py").mkdir()
+    assert "e01_slope.py is a folder or a device: rename it" in learn("--in", folder).stdout
+    assert "[ ]  1  4.1   A slope" in learn("--in", folder, "--list").stdout
+    assert "\n+     return (f(x + h)" in learn("--in", folder, "--solution").stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", '{"solved": {"e0', "{}", "[]", '{"solved": [1], "hints": {}}', '{"solved": {"\xff": 1}}'],
+)
+def test_a_damaged_memory_is_begun_anew_and_told_once(text, folder):
+    (folder / ".minigrad-learn.json").write_text(text, encoding="latin-1")
+    said = [learn("--in", folder, "1", "--hint").stdout for _ in range(2)]
+    assert ["damaged and was begun anew" in each for each in said] == [True, False]
+    assert "hint 1 of 3" in said[0] and "hint 2 of 3" in said[1]
+
+
 def test_the_mark_of_a_syntax_error_is_below_the_place_that_python_says(tmp_path):
     path = tmp_path / "e01_slope.py"
     path.write_text("def slope(f, x, h):\n    return f(x ++ h) 2\n")
@@ -459,19 +486,52 @@ PROCESSES = {
         "still at work after 4 s, and nothing interrupts it: does a loop catch every exception",
     ),
     "ends": ("import os\nos._exit(7)\n", "ended with 7 before the check had an answer"),
+    "ends well": ("import os\nos._exit(0)\n", "ended with 0 before the check had an answer"),
+    "interrupts": ("raise KeyboardInterrupt\n", "e01_slope.py, line 1: KeyboardInterrupt$"),
+    "warns": (
+        "import warnings\nfor i in range(999): warnings.warn(f'{i}')\nraise ValueError('x' * 9999)",
+        "line 3: ValueError: x+\n…$",
+    ),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
 }
 
 
 @pytest.mark.parametrize("what", PROCESSES)
-def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, tmp_path):
+def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(
+    what, tmp_path, monkeypatch
+):
     path = tmp_path / "e01_slope.py"
     path.write_text(PROCESSES[what][0])
-    found = run(path, "e01_slope", seconds=20.0 if what in ("ends", "asks") else 1.0)
+    if what != "swallows":  # (a busy machine takes seconds to start a process)
+        monkeypatch.setattr("demos.learn._running.KILLED", 60.0)
+    stopped = what in ("loops", "prints", "swallows")
+    found = run(path, "e01_slope", seconds=1.0 if stopped else 20.0)
     assert not found.solved and re.search(PROCESSES[what][1], found.said), found
     if what == "prints":  # what it prints is shown, and cut off
         assert found.printed.splitlines() == ["x" * 99] * 20 + ["…"]
     assert what != "asks" or found.printed == "a number?"
+    assert what != "warns" or (len(found.said) < 4100 and len(found.warned) == 21)
+
+
+AT_ITS_END = """
+import atexit, json, os, threading, time
+
+class Dies:
+    def __del__(self): raise ValueError
+
+dies = Dies()
+atexit.register(lambda: 1 / 0)
+threading.Thread(target=time.sleep, args=(1000,)).start()
+json.dumps = lambda *a, **k: "{}"
+os.write(1, b"\\xff")
+os.write(2, b"{}")
+"""
+
+
+def test_what_a_file_does_at_the_end_of_its_process_changes_no_answer(tmp_path):
+    path = tmp_path / "e01_slope.py"
+    path.write_text(SLOPE + AT_ITS_END)
+    assert run(path, "e01_slope") == (True, "", "", (), "\ufffd")
 
 
 @pytest.mark.usefixtures("here")
