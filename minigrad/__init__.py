@@ -17,6 +17,9 @@ The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
+import sys as _sys
+from functools import partial as _partial
+
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
 from minigrad.engine.rules import fused, primitive, unfused
@@ -28,9 +31,9 @@ from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions  # type: ignore[attr-defined]
-from minigrad import functional, ops
+from minigrad import functional, nn, ops, optim
 from minigrad.functional import vocabulary as _vocabulary
-from minigrad.engine import words as _words
+from minigrad.engine import other_words as _other_words, words as _words
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
@@ -43,6 +46,11 @@ from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_ch
 vars(_words).update(
     Tensor=Tensor, backward=backward, functional=functional, ops=ops, vocabulary=_vocabulary
 )
+
+# What these three modules do not have, PyTorch's may: the errors say what it is called here. (Set
+# so, unseen by a type checker, which would otherwise take every name.)
+for _module in (_sys.modules[__name__], nn, optim):
+    vars(_module)["__getattr__"] = _partial(_other_words.refuse_name, _module.__name__)
 
 __all__ = [
     "Node",

@@ -250,7 +250,11 @@ def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any]]:
     """Compute a fused rule's gradients together, and return a VJP for each that hands it out."""
-    found = backward(g, y, needs)
+    try:
+        found = backward(g, y, needs)
+    except TypeError as error:
+        error.add_note(f"(the backward of {node.name} takes (g, y, needs))")
+        raise
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
             f"the backward of {node.name} must return a tuple with a gradient or None for each of "
@@ -265,7 +269,7 @@ def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
+        f"(in the VJP of {node.name} for input {i}: it takes (g, y), of shape {y.shape}{how}; "
         f"the inputs have {shapes})"
     )
 

@@ -99,14 +99,14 @@ class Tensor(Words):
     TypeError: an integer tensor cannot require a gradient: dtype is int64; pass dtype=float
     """
 
-    __slots__ = ("_array", "_parameter", "_requires_grad", "_time", "grad", "name", "node")
+    __slots__ = ("_array", "_grad", "_parameter", "_requires_grad", "_time", "name", "node")
 
     _array: Array
     _requires_grad: bool
     _parameter: bool  # whether it has ever required a gradient: a frozen leaf is still a parameter
     _time: int  # when its array came into being; a leaf's moves on with each new array
+    _grad: Array | None
     node: Node | None
-    grad: Array | None
     name: str | None
 
     def __init__(
@@ -127,7 +127,7 @@ class Tensor(Words):
         self._time = now()
         self._requires_grad = self._parameter = False
         self.node = None
-        self.grad = None
+        self._grad = None
         self.name = name
         if requires_grad:
             self.requires_grad = True
@@ -211,6 +211,19 @@ class Tensor(Words):
         self._requires_grad = bool(value)
 
     @property
+    def grad(self) -> Array | None:
+        """∂L/∂(this leaf), which `backward` adds to; None before. RuntimeError for a result."""
+        if self.node is not None:
+            _refuse_grad(self, self.node)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Array | None) -> None:
+        if self.node is not None:
+            _refuse_grad(self, self.node)
+        self._grad = value
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
         return self._array.shape  # type: ignore[no-any-return]
@@ -258,6 +271,15 @@ class Tensor(Words):
     def __float__(self) -> float:
         return float(self._without_record("float()"))
 
+    def __int__(self) -> int:
+        return int(self._without_record("int()"))
+
+    def __index__(self) -> int:
+        return operator.index(self._array)
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self._array, digits)
+
     def __bool__(self) -> bool:
         return bool(self._array)
 
@@ -291,6 +313,15 @@ class Tensor(Words):
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
+
+
+def _refuse_grad(t: Tensor, node: Node) -> NoReturn:
+    # (After an AttributeError in a property, Python would ask `Words.__getattr__`.)
+    raise RuntimeError(
+        f"only a leaf has a .grad, and {describe(t)} is the result of {node.name}: its gradient is "
+        "minigrad.gradients(loss, [t]); to train it, make a leaf of the finished array, "
+        "Tensor(t.data, requires_grad=True)"
+    )
 
 
 def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -335,7 +366,7 @@ def result(array: Array, node: Node | None) -> Tensor:
     tensor._requires_grad = node is not None
     tensor._parameter = False
     tensor.node = node
-    tensor.grad = None
+    tensor._grad = None
     tensor.name = None
     return tensor
 
