@@ -86,7 +86,7 @@ OTHER_NAMES = {name: here for names, here in _NAMES.items() for name in names.sp
 def refuse_name(module: str, name: str) -> NoReturn:
     """Raise AttributeError for what a module does not have; of a name of PyTorch's, with ours."""
     said = f"module {module!r} has no attribute {name!r}"
-    here = f"np.{name}" if name in np.__all__ else OTHER_NAMES.get(name, OTHER_WORDS.get(name))
+    here = OTHER_NAMES.get(name) or (f"np.{name}" if name in np.__all__ else OTHER_WORDS.get(name))
     if here is None or name.startswith("_"):
         raise AttributeError(said)  # to which Python may add a guess, but for name= and obj=
     raise AttributeError(f"{said}: use {here}", name=name, obj=None)

@@ -253,7 +253,7 @@ def _all_at_once(
     try:
         found = backward(g, y, needs)
     except TypeError as error:
-        error.add_note(f"(the backward of {node.name} takes (g, y, needs))")
+        error.add_note(f"(in the backward of {node.name}, which takes (g, y, needs))")
         raise
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
@@ -269,7 +269,7 @@ def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the VJP of {node.name} for input {i}: it takes (g, y), of shape {y.shape}{how}; "
+        f"(in the VJP of {node.name} for input {i}, which takes (g, y) of shape {y.shape}{how}; "
         f"the inputs have {shapes})"
     )
 
