@@ -266,10 +266,7 @@ def _with_variables(
     inputs = list(args)
     for i in chosen:
         if not isinstance(i, int | np.integer):
-            raise TypeError(
-                f"{asked}: argnums is the number of one argument (for grad, also a tuple of "
-                f"numbers): got {i!r}"
-            )
+            raise TypeError(f"{asked}: argnums is a number, for grad also a tuple: got {i!r}")
         if not -len(args) <= i < len(args):
             raise ValueError(
                 f"{asked}: argnums asks for argument {i}, but f got {len(args)} by position"

@@ -56,10 +56,8 @@ OTHER_WORDS: dict[str, str] = {
 }
 
 
-# Names with one answer share a row.
+# Names with one answer share a row; {} is the name in small letters.
 _NAMES = {
-    ".apply": "a loop over model.modules()",
-    ".children .named_children": "model.named_modules()",
     ".cpu .cuda .to": "the model itself, as there is one device, or model.astype(dtype)",
     ".double .float .half": "model.astype(dtype)",
     ".register_buffer .register_parameter": "an attribute, self.name = Tensor(values)",
@@ -67,20 +65,19 @@ _NAMES = {
     "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits(logits, targets)",
     "CosineAnnealingLR LambdaLR lr_scheduler": "optimizer.lr = warmup_cosine(step, …)",
     "CrossEntropyLoss": "minigrad.cross_entropy(logits, targets)",
-    "GELU ReLU SiLU Sigmoid Softmax Softplus Tanh": "a function, as minigrad.relu",
+    "GELU ReLU SiLU Sigmoid Softmax Softplus Tanh": "the function minigrad.{}",
     "MSELoss": "minigrad.mse(predictions, targets)",
     "ModuleDict ModuleList ParameterList": "a dict or a list: a Module finds what it holds",
     "MultiHeadAttention MultiheadAttention": "attention.MultiHeadAttention, of one result",
     "Parameter": "Tensor(values, requires_grad=True)",
     "as_tensor from_numpy tensor": "minigrad.Tensor(values)",
-    "bmm": "t @ u",
     "clip_grad_norm_ utils": "minigrad.optim.clip_gradients(parameters, max_norm)",
     "functional": "minigrad itself, as in minigrad.cross_entropy",
     "init": "minigrad.nn.normal and minigrad.nn.xavier_uniform",
     "load save": "minigrad.load_checkpoint and minigrad.save_checkpoint",
     "manual_seed rand randint randn": "rng = np.random.default_rng(seed)",
 }
-OTHER_NAMES = {name: here for names, here in _NAMES.items() for name in names.split()}
+OTHER_NAMES = {x: here.format(x.lower()) for names, here in _NAMES.items() for x in names.split()}
 
 
 def refuse_name(module: str, name: str) -> NoReturn:
@@ -88,7 +85,7 @@ def refuse_name(module: str, name: str) -> NoReturn:
     said = f"module {module!r} has no attribute {name!r}"
     here = OTHER_NAMES.get(name) or (f"np.{name}" if name in np.__all__ else OTHER_WORDS.get(name))
     if here is None or name.startswith("_"):
-        raise AttributeError(said)  # to which Python may add a guess, but for name= and obj=
+        raise AttributeError(said)  # (Python may add a guess. With name= and obj= it adds none.)
     raise AttributeError(f"{said}: use {here}", name=name, obj=None)
 
 

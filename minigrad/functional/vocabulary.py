@@ -104,10 +104,6 @@ INSTEAD: dict[Any, str] = {
     np.vecdot: "np.sum(x * y, axis=-1)",
 }
 
-WITHOUT = (
-    "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is wanted"
-)
-
 
 def advice(name: str) -> str:
     """Return a sentence with the word to use instead of `t.name`, which no Tensor t has."""
@@ -121,6 +117,7 @@ def advice(name: str) -> str:
 
 def _where_ours_is(name: str) -> str | None:
     """Return the name by which a function of chapters 3 and 6 is called; None if there is none."""
+    name = {"expit": "sigmoid"}.get(name, name)  # (SciPy's)
     if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
         return f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"
     return None
@@ -137,12 +134,9 @@ def refuse_to_exchange(t: Any, axes: tuple[Any, Any]) -> None:
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
     """Raise TypeError with the reason why this call of a ufunc cannot be recorded."""
-    name = ufunc.__name__
-    if getattr(np, name, None) is not ufunc:  # SciPy's
-        ours = "minigrad.sigmoid" if name == "expit" else _where_ours_is(name)
-        remedy = f"use {ours}" if ours else WITHOUT
-        raise TypeError(f"{name}, which is not NumPy's, has no rule for Tensors: {remedy}")
-    name = f"np.{name}" + ("" if method == "__call__" else f".{method}")
+    name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    if getattr(np, ufunc.__name__, None) is not ufunc:
+        name = f"{ufunc.__name__}, which is not NumPy's,"
     if "out" in options:
         raise TypeError(
             f"{name} in place, or with out=, cannot be recorded: make a new array or tensor"
@@ -152,7 +146,13 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
 
 def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
     """Raise TypeError for a function without a rule, with a remedy."""
-    remedy = f"use {INSTEAD[function]}" if function in INSTEAD else WITHOUT
+    remedy = (
+        "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
+        "wanted"
+    )
+    ours = None if function in NUMPY else _where_ours_is(function.__name__)  # (SciPy's erf)
+    if use := INSTEAD.get(function, ours):
+        remedy = f"use {use}"
     raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
 
 

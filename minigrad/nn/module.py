@@ -90,7 +90,7 @@ class Module:
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError for what is not there; of a name of PyTorch's, with ours."""
             if here := OTHER_NAMES.get(f".{name}"):
-                raise AttributeError(f"a Module has no {name}: use {here}", name=name, obj=None)
+                raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
             return super().__getattribute__(name)  # raises Python's error, or that of a property
 
     def __call__(self, *args: Any, **options: Any) -> Any:
