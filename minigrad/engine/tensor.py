@@ -212,7 +212,7 @@ class Tensor(Words):
 
     @property
     def grad(self) -> Array | None:
-        """∂L/∂(this leaf), which `backward` adds to; None before. RuntimeError for a result."""
+        """∂L/∂(this leaf), once `backward` (chapter 2.2) was called. RuntimeError for a result."""
         if self.node is not None:
             _refuse_grad(self, self.node)
         return self._grad

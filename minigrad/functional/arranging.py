@@ -127,11 +127,10 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     >>> take([10, 20, 30], [2, 0, 2])
     array([30, 10, 30])
     """
-    indices = np.asarray(indices)
-    if indices.dtype.kind == "b":
+    if np.asarray(indices).dtype.kind == "b":
         raise TypeError("take needs integers, but got booleans: x[mask] picks by a mask")
     if axis is None:
-        return getitem(ravel(x), indices)
+        return getitem(ravel(x), np.asarray(indices))
     return getitem(x, _along(axis, len(_shape(x)), indices))
 
 
