@@ -59,7 +59,7 @@ OTHER_WORDS: dict[str, str] = {
 # Names with one answer share a row; {} is the name in small letters.
 _NAMES = {
     ".cpu .cuda .to": "the model itself, as there is one device, or model.astype(dtype)",
-    ".double .float .half": "model.astype(dtype)",
+    ".double .float .half": "model.astype(np.float64), or np.float32",
     ".register_buffer .register_parameter": "an attribute, self.name = Tensor(values)",
     ".requires_grad_": "p.requires_grad = value for each p in model.parameters()",
     "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits(logits, targets)",
