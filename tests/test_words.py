@@ -342,6 +342,8 @@ def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
 
 def test_axes_may_be_a_tuple_and_the_order_of_a_vectors_norm_2():
     for call in (
+        lambda x: x.transpose((0, 1)) + np.transpose(x, (-2, -1)) + x.transpose(1, 0).T,
+        lambda x: np.expand_dims(x, [-1, -3]),
         lambda x: np.squeeze(x[None, :, None], axis=(0, -2)),
         lambda x: np.expand_dims(x, (0, -1)),
         lambda x: np.linalg.norm(x[0], 2),

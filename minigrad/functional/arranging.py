@@ -71,7 +71,7 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
     (1, 2)
     """
     shape = list(_shape(x))
-    new = len(axis) if isinstance(axis, tuple) else 1
+    new = len(axis) if isinstance(axis, tuple | list) else 1
     for place in sorted(normalize_axis_tuple(axis, len(shape) + new)):
         shape.insert(place, 1)
     return reshape(x, tuple(shape))
