@@ -214,13 +214,15 @@ class Tensor(Words):
     def grad(self) -> Array | None:
         """∂L/∂(this leaf), once `backward` (chapter 2.2) was called. RuntimeError for a result."""
         if self.node is not None:
-            _refuse_grad(self, self.node)
+            raise RuntimeError(  # (After an AttributeError, Python would ask `Words.__getattr__`.)
+                f"only a leaf has a .grad, and {describe(self)} is the result of {self.node.name}: "
+                "its gradient is minigrad.gradients(loss, [t]); to train it, make a leaf of the "
+                "finished array, Tensor(t.data, requires_grad=True)"
+            )
         return self._grad
 
     @grad.setter
     def grad(self, value: Array | None) -> None:
-        if self.node is not None:
-            _refuse_grad(self, self.node)
         self._grad = value
 
     @property
@@ -313,15 +315,6 @@ class Tensor(Words):
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
-
-
-def _refuse_grad(t: Tensor, node: Node) -> NoReturn:
-    # (After an AttributeError in a property, Python would ask `Words.__getattr__`.)
-    raise RuntimeError(
-        f"only a leaf has a .grad, and {describe(t)} is the result of {node.name}: its gradient is "
-        "minigrad.gradients(loss, [t]); to train it, make a leaf of the finished array, "
-        "Tensor(t.data, requires_grad=True)"
-    )
 
 
 def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
