@@ -265,11 +265,14 @@ def _all_at_once(
 
 def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add a note to an error: the rule in whose VJP it was raised, and the shapes."""
+    trace: Any = error.__traceback__
+    if "positional argument" in str(error) and trace.tb_next is None:  # (raised by the call itself)
+        error.args = (f"{error}: a VJP takes (g, y)",)
     shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the VJP of {node.name} for input {i}, which takes (g, y) of shape {y.shape}{how}; "
+        f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
         f"the inputs have {shapes})"
     )
 
