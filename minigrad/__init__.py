@@ -17,6 +17,8 @@ The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
 from minigrad.engine.rules import fused, primitive, unfused
@@ -32,6 +34,7 @@ from minigrad.functional import __all__ as _functions  # type: ignore[attr-defin
 from minigrad import functional, ops
 from minigrad.functional import vocabulary as _vocabulary
 from minigrad.engine import words as _words
+from minigrad.engine.other_words import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
@@ -44,6 +47,9 @@ from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_ch
 vars(_words).update(
     Tensor=Tensor, backward=backward, functional=functional, ops=ops, vocabulary=_vocabulary
 )
+
+if not _TYPE_CHECKING:  # (a type checker would take every name)
+    __getattr__ = lambda name: _refuse_name(__name__, name)
 
 __all__ = [
     "Node",

@@ -34,17 +34,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.options import as_number
-from minigrad.engine.other_words import in_our_words
+from minigrad.engine.other_words import in_our_words, refuse_name
 from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.nn import Module
 
 # (The order is the lesson's.)
 __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine"]  # noqa: RUF022
+
+if not TYPE_CHECKING:  # (a type checker would take every name)
+    __getattr__ = lambda name: refuse_name(__name__, name)
 
 
 class Optimizer:

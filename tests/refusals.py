@@ -65,6 +65,8 @@ q[0] = 1.0 → TypeError: cannot be changed in place.*np\.where
 q.note = "lost" → AttributeError: note
 bool(q) → ValueError: ambiguous
 f"{q:.2f}" → ValueError: size 1
+int(s) → TypeError: ^int\(\) would drop the gradient of 's' \(\): use .item
+range(s) → TypeError: only integer scalar arrays
 
 # 1.3 Rules
 t * np.ones(7) → ValueError: ^multiply of 't' \(3,\) and \(7,\): .
@@ -80,6 +82,13 @@ t.sum(axis=2) → ValueError: ^sum of 't' \(3,\): axis 2 is out of
 # 1.4 Words
 float(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
 math.exp(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
+q.transpose(-2, -1) → ValueError: ^transpose\(-2, -1\) of 'q' \(2, 3\) does not exchange two axes
+q.transpose(0, 1) → ValueError: of all, as NumPy's does; use .mT, or .swapaxes\(0, 1\)$
+q.transpose(0, -1) → ValueError: does not exchange
+q.transpose(-2, 1) → ValueError: does not exchange
+q[None].transpose(1, 2) → ValueError: ^transpose\(1, 2\) of \(1, 2, 3\) does .*swapaxes\(1, 2\)$
+linear.to("cpu") → AttributeError: ^a Module has no \.to: use the model itself, as there is one dev
+
 # 2.1 and 2.2 Replay and autograd
 t.backward() → ValueError: needs a seed .* shape \(3,\), not \(\)
 t.backward(1.0) → ValueError: shape \(\), but the root has \(3,\)
@@ -102,6 +111,10 @@ grad(lambda x: [x])(1.0) → TypeError: f returned list
 jacobian(lambda x: (x, x))(1.0) → TypeError: ^jacobian\(f\) needs one Tensor: f returned tuple$
 grad(np.exp, 1)(2.0) → ValueError: argument 1, but f got 1 by position$
 jacobian(np.exp, 3)(2.0) → ValueError: ^jacobian: argnums asks
+jacobian(np.add, (0, 1))(2.0, 3.0) →
+    TypeError: ^jacobian: argnums is a number, for grad also a tuple: got \(0, 1\)$
+hessian(np.add, (0, 1))(2.0, 3.0) → TypeError: argnums is a number, .*: got \(0, 1\)$
+grad(np.add, [0, 1])(2.0, 3.0) → TypeError: ^grad: argnums is a number, .*: got \[0, 1\]
 grad(lambda x: x)("word") → TypeError: takes real numbers.*<U4
 jvp(np.add, (1.0, 2.0), (1.0,)) → ValueError: the directions have shap
 jvp(np.exp, 1.0, 1j) → TypeError: ^jvp takes real numbers.*complex
@@ -167,6 +180,9 @@ clip(q) → ValueError: clip needs a limit.*both None
 
 # 6.2 Arranging
 squeeze(q, 0) → ValueError: 'q' \(2, 3\): axis 0 has length 2
+squeeze(q[None], (0, 2)) → ValueError: \(1, 2, 3\): axis 2 has length 3
+np.take(t, [True, False, True]) → TypeError: ^take needs integers, but got booleans: x\[mask\]
+take(q, True, 0) → TypeError: ^take needs integers
 moveaxis(q, (0, 1), 0) → ValueError: zip\(\) argument 2 is longer
 take_along_axis(q, [0, 1]) →
     ValueError: indices with as many axes as x: x has shape \(2, 3\), the indices \(2,\)
@@ -187,6 +203,10 @@ var(q, axis=0, ddof=2) →
     ValueError: var of 'q' \(2, 3\) over 2 elements with ddof=2: there is nothing to divide by
 std(q[:, :0]) → ValueError: std of \(2, 0\) over 0 elements
 norm(t, 3) → TypeError: norm has no rule for ord=3
+np.linalg.norm(q, 2) → TypeError: norm has no rule for ord=2
+np.median(t[:0]) → ValueError: ^median of \(0,\) over 0 elements: there is nothing in the middle
+np.average(q, weights=A) → ValueError: ^average of 'q' \(2, 3\) takes.*\(3,\) with axis=None
+np.average(q, 0, A) → ValueError: each place along it: got \(3,\) with axis=0$
 dot(q, np.ones((2, 3, 5))) → ValueError: at most two axes of b, not \(2, 3, 5\): use @ or einsum
 einsum("ii", q) → ValueError: 'ii' has a letter twice in one operand: use np.diagonal
 dot(q, q) → ValueError: 'q' \(2, 3\) and 'q' \(2, 3\): the left
@@ -216,7 +236,7 @@ cross_entropy(q, [0, 1], label_smoothing=True) → ValueError: got True$
 embedding(t, [0]) → ValueError: ^embedding takes a table of rows, \(V, d\): got 't' \(3,\)$
 cross_entropy(q, q) → TypeError: would drop the gradient of 'q' \(2, 3\)
 dropout(q, 0.5, rng=3) → TypeError: dropout needs rng=np.random.default_rng\(seed\): got int
-dropout(q, 0.5) → TypeError: rng
+dropout(q, 0.5) → TypeError: ^dropout.* missing .*'rng'; pass rng=np.random.default_rng\(seed\)$
 dropout(q, 1.0, rng=rng) → ValueError: ^dropout must be a number, 0 ≤ dropout < 1: got 1.0$
 
 # Vocabulary
@@ -240,7 +260,8 @@ LayerNorm(3, eps=-1) → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got
 RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got 'a'$
 Linear(0, 0, rng=rng) → ValueError: ^d_in must be a whole number, 1 ≤ d_in < ∞: got 0$
 linear.astype(int) → ValueError: ^a model's parameters have a floating dtype: got
-Linear(5, 7) → TypeError: rng
+Linear(5, 7) → TypeError: ^Linear.* missing .*'rng'; pass rng=np.random.default_rng\(seed\)$
+Sequential(Embedding(2, 3)) → TypeError: ^Embedding.* missing .*'rng'; pass
 xavier_uniform((5,), rng=rng) → ValueError: ^fan-in and fan-out are the last two axes of a weight
 
 # 8 Optimizers

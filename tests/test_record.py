@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import threading
 
 import numpy as np
@@ -157,8 +158,16 @@ async def coroutine():
     return 1
 
 
-@pytest.mark.parametrize("function", [generator, coroutine])
-def test_no_grad_refuses_a_function_that_pauses_in_the_middle(function):
-    words = rf"^{function.__name__} pauses in the middle, .*: write `with no_grad\(\):` inside it$"
+async def both():
+    yield 1
+
+
+PAUSING = [generator, coroutine, both, type("Object", (), {"__call__": generator})()]
+
+
+@pytest.mark.parametrize("function", [*PAUSING, functools.partial(both)])
+def test_no_grad_refuses_what_pauses_in_the_middle(function):
+    name = getattr(function, "__name__", str(function))
+    words = rf"^{re.escape(name)} pauses in the middle, .*: write `with no_grad\(\):` inside it$"
     with pytest.raises(TypeError, match=words):
         no_grad(function)

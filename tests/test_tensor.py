@@ -55,7 +55,8 @@ def test_what_needs_no_gradient_leaves_for_python_and_numpy():
     t = Tensor([[7.5]], requires_grad=True)
     assert (t.item(), f"{t:.2f}", bool(t), len(t)) == (7.5, "7.50", True, 1)
     assert f"{t}" == str(t) == repr(t)
-    assert float(Tensor(7.5)) == 7.5
+    assert (float(Tensor(7.5)), int(Tensor(7.5)), range(3)[Tensor(2)]) == (7.5, 7, 2)
+    np.testing.assert_array_equal(round(Tensor(A, requires_grad=True), 1), np.round(A, 1))
     np.testing.assert_array_equal(np.asarray(Tensor(A), int), A.astype(int), strict=True)
 
 
@@ -188,6 +189,22 @@ def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
 
 
 # ---------------------------------------------------------------- refusal
+
+
+def test_a_result_has_no_grad_to_read_and_its_gradient_is_given_by_gradients():
+    x = leaf()
+    w = 0.1 * x  # not a leaf, so this is what a training loop would never fill
+    loss = (w * w).sum()
+    words = (
+        r"only a leaf has a .grad, and \(2, 3\) is the result of multiply: .*gradients\(loss, \["
+    )
+    for value in (None, np.ones((2, 3))):
+        w.grad = value  # (which does nothing)
+        with pytest.raises(RuntimeError, match=words):
+            _ = w.grad
+    np.testing.assert_allclose(gradients(loss, [w])[0], 2 * w.data)
+    constants = Tensor(A), 2.0 * Tensor(A), w.detach(), no_grad(np.exp)(w), x
+    assert all(t.grad is None for t in constants)
 
 
 @each_sign

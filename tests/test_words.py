@@ -1,18 +1,22 @@
 """Chapter 1.4 · Words: each records, answers, or is refused by name."""
 
+import copy
+import doctest
 import inspect
 import itertools
 import operator
+import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import attention
 import minigrad
-from minigrad import Tensor, functional, ops
+from minigrad import Tensor, functional, nn, ops, optim
 from minigrad.engine import tensor
-from minigrad.engine.other_words import OTHER_WORDS
+from minigrad.engine.other_words import OTHER_NAMES, OTHER_WORDS
 from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import INSTEAD, NUMPY, PLAIN
 from minigrad.optim import SGD, Adam, AdamW
@@ -235,6 +239,12 @@ def test_nothing_is_written_to_an_array_where_it_stands():
             exec(write, {"np": np, "a": A.copy(), "square": A[:, :2].copy(), "t": leaf()})
 
 
+signed = pytest.mark.skipif(
+    not hasattr(np.copysign, "__signature__"), reason="NumPy's built-ins have no signatures yet"
+)
+
+
+@signed
 def test_every_option_of_numpys_that_a_rule_lacks_is_refused_with_those_it_has():
     for function, rule in NUMPY.items():
         if isinstance(function, np.ufunc):
@@ -274,6 +284,16 @@ def test_an_array_filled_with_a_number_is_a_plain_one_and_no_array_swallows_a_te
         np.full_like(A, leaf(0.5))
 
 
+def test_a_ufunc_of_scipys_is_refused_with_ours():
+    special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
+    ours = {"erf": "use minigrad.erf$", "expit": "use minigrad.sigmoid$", "log1p": "use np.log1p$"}
+    for name, remedy in (ours | {"gamma": "compose it from what minigrad has"}).items():
+        words = f"^{name}, which is not NumPy's, has no rule for Tensors: {remedy}"
+        with pytest.raises(TypeError, match=words):
+            getattr(special, name)(leaf())
+
+
+@signed
 def test_where_another_way_is_known_it_is_named_and_exists():
     for function, alternative in INSTEAD.items():
         required = [
@@ -329,6 +349,19 @@ def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
     for numbers in (np.array([2, -3]), np.array([0.5, -1.5])):
         for f in (np.copy, np.fabs):
             np.testing.assert_array_equal(f(Tensor(numbers)).data, f(numbers), strict=True)
+
+
+def test_axes_may_be_a_tuple_and_the_order_of_a_vectors_norm_2():
+    for call in (
+        lambda x: x.transpose((0, 1)) + np.transpose(x, (-2, -1)) + x.transpose(1, 0).T,
+        lambda x: np.expand_dims(x, [-1, -3]),
+        lambda x: np.squeeze(x[None, :, None], axis=(0, -2)),
+        lambda x: np.expand_dims(x, (0, -1)),
+        lambda x: np.linalg.norm(x[0], 2),
+        lambda x: np.linalg.norm(x, ord=2, axis=-1),
+        lambda x: np.average(x, axis=1, weights=[2.0, 3.0, 5.0]),
+    ):
+        np.testing.assert_allclose(call(leaf()).data, call(A), rtol=1e-15, strict=True)
 
 
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
@@ -391,24 +424,63 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
         minigrad.primitive(lambda x, /, *, dim: (x + None, None))(leaf(), dim=0)
 
 
+def test_a_name_of_pytorchs_is_answered_by_a_module_or_a_model_with_what_exists_here():
+    places = {"minigrad": minigrad, "np": np, "model": nn.LayerNorm(3), "attention": attention}
+    for name, here in OTHER_NAMES.items():
+        owners = [each for each in (minigrad, nn, optim) if name not in vars(each)]
+        for owner in [places["model"]] if name[0] == "." else owners:
+            with pytest.raises(AttributeError, match=f"{name}.*: use {re.escape(here)}$"):
+                getattr(owner, name.strip("."))
+        for named in re.findall(r"(?:minigrad|attention|np|model)(?:\.\w+)+", here):
+            assert callable(eval(named, places))
+    for name, here in (("cat", OTHER_WORDS["cat"]), ("zeros", "np.zeros"), ("argmax", "np.argmax")):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': use {re.escape(here)}$"):
+            getattr(minigrad, name)
+
+
+class Careful(nn.Module):
+    @property
+    def broken(self):
+        return {}.missing
+
+
+def test_what_asks_a_module_or_a_model_for_a_name_gets_pythons_answer():
+    for name in ("__wrapped__", "__path__x", "_secret", "__version__", "Lineer"):
+        for owner in (minigrad, nn, optim, Careful()):
+            assert not hasattr(owner, name) and getattr(owner, name, 7) == 7
+    with pytest.raises(AttributeError, match="^'dict' object has no attribute 'missing'$"):
+        _ = Careful().broken  # (its own error)
+    for made in (copy.deepcopy(Careful()), pickle.loads(pickle.dumps(Careful()))):
+        assert type(made) is Careful
+    assert inspect.getmembers(nn) and doctest.DocTestFinder().find(optim)
+    with pytest.raises(ImportError, match="cannot import name 'ReLU' from 'minigrad.nn'"):
+        exec("from minigrad.nn import ReLU")
+
+
 PYTHONS = {  # lines of PyTorch's that Python or NumPy answers, and what to write
     "x.data -= 0.1 * x.grad": ("output array is read-only", "x.data = x.data - 0.1 * x.grad"),
     "x.size()": ("'int' object is not callable", "x.shape"),
     "x.grad.zero_()": ("has no attribute 'zero_'", "x.grad = None"),
     "SGD([x])": ("missing 1 required positional argument: 'lr'", "SGD([x], lr=0.1)"),
 }
+MORE = {  # the same, on the page of words alone
+    "y, _ = layer(x, x, x)": ("too many values to unpack", "y = layer(x)"),
+    "from minigrad.nn import ReLU": ("cannot import name 'ReLU'", "from minigrad import relu"),
+}
 
 
 def test_where_python_answers_chapter_1_1_and_the_page_of_words_say_what_to_write():
     page = (SITE / "words.html").read_text("utf-8")
-    for line, (error, instead) in PYTHONS.items():
-        names = {"x": leaf(), "SGD": SGD}
-        names["x"].grad = np.ones_like(A)
-        with pytest.raises((TypeError, ValueError, AttributeError), match=re.escape(error)):
+    layer = attention.MultiHeadAttention(3, 1, rng=np.random.default_rng(0))
+    for line, (error, instead) in (PYTHONS | MORE).items():
+        names = {"x": leaf(FOUR), "SGD": SGD, "layer": layer}
+        names["x"].grad = np.ones_like(FOUR)
+        with pytest.raises((TypeError, ValueError, AttributeError, ImportError)) as caught:
             exec(line, names)
+        assert error in str(caught.value)
         exec(instead, names)
         row = f"<tr><td><code>{line}</code></td><td><code>{instead}</code></td>"
-        assert instead in inspect.getsource(tensor) and row in page
+        assert row in page and (instead in inspect.getsource(tensor) or line in MORE)
 
 
 TORCH = """

@@ -25,7 +25,7 @@ from demos.site._chapters import Book, notebook
 from demos.site._exhibits import html as exhibited
 from demos.site._source import Source, cells, resolve
 from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
-from minigrad.engine.other_words import OTHER_WORDS
+from minigrad.engine.other_words import OTHER_NAMES, OTHER_WORDS
 from minigrad.functional import vocabulary
 
 DEMOS = Path(__file__).parents[1]
@@ -237,6 +237,10 @@ def words(book: Book) -> Page:
         "words",
         others=_list(
             f"{code(x if x[-1] == '=' else f't.{x}')}<br>{code(y)}" for x, y in OTHER_WORDS.items()
+        ),
+        names=_list(
+            f"{code(f'model{x}' if x[0] == '.' else x)}<br>{code(y)}"
+            for x, y in OTHER_NAMES.items()
         ),
         taken="".join(link(shown, f.__module__, f.__name__) for shown, f in taken),
         plain="".join(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),

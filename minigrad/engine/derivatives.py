@@ -265,6 +265,8 @@ def _with_variables(
     """Return f's arguments with variables in the chosen places, and those variables."""
     inputs = list(args)
     for i in chosen:
+        if not isinstance(i, int | np.integer):
+            raise TypeError(f"{asked}: argnums is a number, for grad also a tuple: got {i!r}")
         if not -len(args) <= i < len(args):
             raise ValueError(
                 f"{asked}: argnums asks for argument {i}, but f got {len(args)} by position"

@@ -1,13 +1,16 @@
-"""Other words: the one table of PyTorch's, for errors and for the site's page of words.
+"""Other words: the two tables of PyTorch's, for errors and for the site's page of words.
 
-A word that ends in "=" is an option. Every other one is what PyTorch's Tensor has under that name.
+In the first, a word that ends in "=" is an option. Every other one is what PyTorch's Tensor has
+under that name. The second has what stands in PyTorch's modules, and after a dot what a model has.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,12 +33,14 @@ OTHER_WORDS: dict[str, str] = {
     "grad_fn": "t.node",
     "is_leaf": "t.node is None",
     "keepdim=": "keepdims=",
+    "long": "t.data.astype(int)",
     "masked_fill": "np.where(mask, value, t)",
     "mm": "t @ u",
     "mul_": "t = t * u",
     "numel": "t.size",
     "numpy": "t.data",
     "permute": "t.transpose(axes)",
+    "pow": "t**n",
     "register_hook": "minigrad.gradients(loss, [t])",
     "repeat": "np.tile(t, n)",
     "requires_grad_": "t.requires_grad = value",
@@ -51,15 +56,52 @@ OTHER_WORDS: dict[str, str] = {
 }
 
 
+# Names with one answer share a row; {} is the name in small letters.
+_NAMES = {
+    ".cpu .cuda .to": "the model itself, as there is one device, or model.astype(dtype)",
+    ".double .float .half": "model.astype(np.float64), or np.float32",
+    ".register_buffer .register_parameter": "an attribute, self.name = Tensor(values)",
+    ".requires_grad_": "p.requires_grad = value for each p in model.parameters()",
+    "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits(logits, targets)",
+    "CosineAnnealingLR LambdaLR lr_scheduler": "optimizer.lr = warmup_cosine(step, …)",
+    "CrossEntropyLoss": "minigrad.cross_entropy(logits, targets)",
+    "GELU ReLU SiLU Sigmoid Softmax Softplus Tanh": "the function minigrad.{}",
+    "MSELoss": "minigrad.mse(predictions, targets)",
+    "ModuleDict ModuleList ParameterList": "a list, or a dict: a Module finds what it holds",
+    "MultiHeadAttention MultiheadAttention": "attention.MultiHeadAttention: it returns one Tensor",
+    "Parameter": "Tensor(values, requires_grad=True)",
+    "as_tensor from_numpy tensor": "minigrad.Tensor(values)",
+    "clip_grad_norm_ utils": "minigrad.optim.clip_gradients(parameters, max_norm)",
+    "device": "nothing, as there is one device, the processor",
+    "functional": "minigrad itself, as in minigrad.cross_entropy",
+    "init": "minigrad.nn.normal and minigrad.nn.xavier_uniform",
+    "load save": "minigrad.load_checkpoint and minigrad.save_checkpoint",
+    "manual_seed rand randint randn": "rng = np.random.default_rng(seed), and its methods",
+}
+OTHER_NAMES = {x: here.format(x.lower()) for names, here in _NAMES.items() for x in names.split()}
+
+
+def refuse_name(module: str, name: str) -> NoReturn:
+    """Raise AttributeError for what a module does not have; of a name of PyTorch's, with ours."""
+    said = f"module {module!r} has no attribute {name!r}"
+    here = OTHER_NAMES.get(name) or (f"np.{name}" if name in np.__all__ else OTHER_WORDS.get(name))
+    if here is None or name.startswith("_"):
+        raise AttributeError(said)  # (Python may add a guess. With name= and obj= it adds none.)
+    raise AttributeError(f"{said}: use {here}", name=name, obj=None)
+
+
 def complete(error: TypeError, options: Iterable[str]) -> None:
-    """Add to Python's error what an option with PyTorch's name is called here."""
-    for word in [f"{option}=" for option in options if f"'{option}'" in str(error)]:
-        if word in OTHER_WORDS:
-            error.args = (f"{error}; instead of {word} use {OTHER_WORDS[word]}",)
+    """Add to Python's error what an option with PyTorch's name is called here, or what rng is."""
+    said = str(error).partition(". Did you mean")[0]  # (the guess of Python 3.13)
+    for word in [f"{option}=" for option in options if f"'{option}'" in said]:
+        if word in OTHER_WORDS and "; instead of " not in said:
+            error.args = (f"{said}; instead of {word} use {OTHER_WORDS[word]}",)
+    if " missing " in said and said.endswith("'rng'"):
+        error.args = (f"{said}; pass rng=np.random.default_rng(seed)",)
 
 
 def in_our_words(function: F) -> F:
-    """Return the function; its error for an option of PyTorch's says what to write instead."""
+    """Return the function; its error for PyTorch's option, or without rng, says what to write."""
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:

@@ -83,10 +83,11 @@ def no_grad(function: Any = None) -> Any:
     """
     if function is None:
         return setting(_recording, False)
-    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+    asks = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+    if any(ask(each) for ask in asks for each in (function, type(function).__call__)):
         raise TypeError(
-            f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "
-            "before its body runs: write `with no_grad():` inside it"
+            f"{getattr(function, '__name__', function)} pauses in the middle, and no_grad as a "
+            "decorator would end before its body runs: write `with no_grad():` inside it"
         )
     return setting(_recording, False)(function)
 

@@ -253,7 +253,11 @@ def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any]]:
     """Compute a fused rule's gradients together, and return a VJP for each that hands it out."""
-    found = backward(g, y, needs)
+    try:
+        found = backward(g, y, needs)
+    except TypeError as error:
+        error.add_note(f"(in the backward of {node.name}, which takes (g, y, needs))")
+        raise
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
             f"the backward of {node.name} must return a tuple with a gradient or None for each of "
@@ -264,6 +268,9 @@ def _all_at_once(
 
 def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add a note to an error: the rule in whose VJP it was raised, and the shapes."""
+    trace: Any = error.__traceback__
+    if "positional argument" in str(error) and trace.tb_next is None:  # (raised by the call itself)
+        error.args = (f"{error}: a VJP takes (g, y)",)
     shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"

@@ -98,14 +98,14 @@ class Tensor(Words):
     TypeError: an integer tensor cannot require a gradient: dtype is int64; pass dtype=float
     """
 
-    __slots__ = ("_array", "_parameter", "_requires_grad", "_time", "grad", "name", "node")
+    __slots__ = ("_array", "_grad", "_parameter", "_requires_grad", "_time", "name", "node")
 
     _array: Array
     _requires_grad: bool
     _parameter: bool  # whether it has ever required a gradient: a frozen leaf is still a parameter
     _time: int  # when it got its array (chapter 2.1)
+    _grad: Array | None
     node: Node | None
-    grad: Array | None
     name: str | None
 
     def __init__(
@@ -127,7 +127,7 @@ class Tensor(Words):
         self._time = now()
         self._requires_grad = self._parameter = False
         self.node = None
-        self.grad = None
+        self._grad = None
         self.name = name
         if requires_grad:
             self.requires_grad = True
@@ -216,6 +216,21 @@ class Tensor(Words):
         self._requires_grad = bool(value)
 
     @property
+    def grad(self) -> Array | None:
+        """∂L/∂(this leaf), once `backward` (chapter 2.2) was called. RuntimeError for a result."""
+        if self.node is not None:
+            raise RuntimeError(  # (After an AttributeError, Python would ask `Words.__getattr__`.)
+                f"only a leaf has a .grad, and {describe(self)} is the result of {self.node.name}: "
+                "its gradient is minigrad.gradients(loss, [t]); to train it, make a leaf of the "
+                "finished array, Tensor(t.data, requires_grad=True)"
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Array | None) -> None:
+        self._grad = value
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
         return self._array.shape  # type: ignore[no-any-return]
@@ -262,6 +277,15 @@ class Tensor(Words):
 
     def __float__(self) -> float:
         return float(self._without_record("float()"))
+
+    def __int__(self) -> int:
+        return int(self._without_record("int()"))
+
+    def __index__(self) -> int:
+        return operator.index(self._array)
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self._array, digits)
 
     def __bool__(self) -> bool:
         return bool(self._array)
@@ -340,7 +364,7 @@ def result(array: Array, node: Node | None) -> Tensor:
     tensor._requires_grad = node is not None
     tensor._parameter = False
     tensor.node = node
-    tensor.grad = None
+    tensor._grad = None
     tensor.name = None
     return tensor
 

@@ -187,6 +187,8 @@ class Words(NDArrayOperatorsMixin):
         return functional.squeeze(self, axis)
 
     def transpose(self, *axes: Any) -> Tensor:
+        if len(axes) == 2:
+            vocabulary.refuse_to_exchange(self, axes)
         return ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:

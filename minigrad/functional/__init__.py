@@ -59,5 +59,5 @@ from minigrad.functional.reductions import dot, norm, outer, prod, std, var
 if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
     __all__ = sorted(name for name, value in globals().items() if callable(value))
     for name in __all__:  # (in both modules: a pickle finds a function where it is defined)
-        if "axis" in vars()[name].__code__.co_varnames:
+        if not {"axis", "rng"}.isdisjoint(vars()[name].__code__.co_varnames):
             vars()[name].__globals__[name] = vars()[name] = _other_words.in_our_words(vars()[name])

@@ -64,19 +64,21 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     return transpose(x, tuple(axes))
 
 
-def expand_dims(x: Any, axis: int) -> Tensor:
-    """Insert a new axis of length 1, which is axis `axis` of the result.
+def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
+    """Insert a new axis of length 1, which is axis `axis` of the result; of a tuple, several.
 
     >>> expand_dims([1, 2], 0).shape
     (1, 2)
     """
-    shape = _shape(x)
-    place = normalize_axis_index(axis, len(shape) + 1)
-    return reshape(x, (*shape[:place], 1, *shape[place:]))
+    shape = list(_shape(x))
+    new = len(axis) if isinstance(axis, tuple | list) else 1
+    for place in sorted(normalize_axis_tuple(axis, len(shape) + new)):
+        shape.insert(place, 1)
+    return reshape(x, tuple(shape))
 
 
-def squeeze(x: Any, axis: int | None = None) -> Tensor:
-    """Return x without its axes of length 1, or without the one that `axis` names.
+def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """Return x without its axes of length 1, or without those that `axis` names.
 
     >>> squeeze([[[1, 2]]]).shape, squeeze([[[1, 2]]], axis=0).shape
     ((2,), (1, 2))
@@ -84,10 +86,11 @@ def squeeze(x: Any, axis: int | None = None) -> Tensor:
     shape = _shape(x)
     if axis is None:
         return reshape(x, tuple(n for n in shape if n != 1))
-    place = normalize_axis_index(axis, len(shape))
-    if shape[place] != 1:
-        raise ValueError(f"squeeze of {describe(x)}: axis {place} has length {shape[place]}")
-    return reshape(x, shape[:place] + shape[place + 1 :])
+    places = normalize_axis_tuple(axis, len(shape))
+    for place in places:
+        if shape[place] != 1:
+            raise ValueError(f"squeeze of {describe(x)}: axis {place} has length {shape[place]}")
+    return reshape(x, tuple(n for i, n in enumerate(shape) if i not in places))
 
 
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
@@ -124,6 +127,8 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     >>> take([10, 20, 30], [2, 0, 2])
     array([30, 10, 30])
     """
+    if np.asarray(indices).dtype.kind == "b":
+        raise TypeError("take needs integers, but got booleans: x[mask] picks by a mask")
     if axis is None:
         return getitem(ravel(x), np.asarray(indices))
     return getitem(x, _along(axis, len(_shape(x)), indices))

@@ -88,6 +88,11 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
         return mean(a, axis=axis, keepdims=keepdims)
     a, weights, shape = floats(a), floats(weights), np.shape(a)
     if np.shape(weights) != shape:
+        if axis is None or np.ndim(axis) or np.shape(weights) != (shape[axis],):
+            raise ValueError(
+                f"average of {describe(a)} takes weights of its shape, or with an axis one for "
+                f"each place along it: got {np.shape(weights)} with axis={axis}"
+            )
         ones = [1] * len(shape)
         ones[axis] = -1
         weights = broadcast_to(reshape(weights, tuple(ones)), shape)
@@ -99,6 +104,8 @@ def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
     """Return the middle element, or the mean of the two middle ones. Only they get a gradient."""
     x = sort(ravel(a) if axis is None else moveaxis(a, axis, -1))
     n = np.shape(x)[-1]
+    if n == 0:
+        raise ValueError(f"median of {describe(a)} over 0 elements: there is nothing in the middle")
     y = mean(getitem(x, (..., slice((n - 1) // 2, n // 2 + 1))), axis=-1)
     # A NaN is sorted to the end, where it would not be found in the middle.
     y = where(np.isnan(getitem(x, (..., -1))), np.nan, y)

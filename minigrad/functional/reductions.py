@@ -95,7 +95,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
     (array(5.), array([0.6, 0.8]), array([0., 0.]))
     """
-    if ord is not None:
+    if ord is not None and (ord != 2 or len(_reduced(axis, np.shape(x))) != 1):
         raise TypeError(
             f"norm has no rule for ord={ord!r}, only for the root of all squares: of vectors use "
             "np.abs(x).sum(axis) for ord=1 and np.abs(x).max(axis) for ord=np.inf"

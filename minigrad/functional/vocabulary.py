@@ -28,6 +28,7 @@ import numpy as np
 from minigrad import functional as F
 from minigrad import ops
 from minigrad.engine.other_words import OTHER_WORDS
+from minigrad.engine.tensor import describe
 from minigrad.functional import numpy_words
 from minigrad.ops import inverses
 from minigrad.ops.elementwise import floats
@@ -109,16 +110,33 @@ def advice(name: str) -> str:
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
     found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]
-    if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
-        found = [f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"]
-    if found:
-        return f"a Tensor speaks NumPy's words: {name} is a function, {found[0]}(t)"
+    if ours := _where_ours_is(name) or "".join(found[:1]):
+        return f"a Tensor speaks NumPy's words: {name} is a function, {ours}(t)"
     return f"a Tensor has no attribute {name!r}"
+
+
+def _where_ours_is(name: str) -> str | None:
+    """Return the name by which a function of chapters 3 and 6 is called; None if there is none."""
+    name = {"expit": "sigmoid"}.get(name, name)  # (SciPy's)
+    if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
+        return f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"
+    return None
+
+
+def refuse_to_exchange(t: Any, axes: tuple[Any, Any]) -> None:
+    """Refuse `t.transpose(-2, -1)` in PyTorch's sense; in NumPy's it is the order of two axes."""
+    if t.ndim > 2 or (axes[0] in (0, -2) and axes[1] in (1, -1)):  # the order that they have
+        raise ValueError(
+            f"transpose{axes} of {describe(t)} does not exchange two axes: it takes the order of "
+            f"all, as NumPy's does; use .mT, or .swapaxes{axes}"
+        )
 
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
     """Raise TypeError with the reason why this call of a ufunc cannot be recorded."""
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    if getattr(np, ufunc.__name__, None) is not ufunc:
+        name = f"{ufunc.__name__}, which is not NumPy's,"
     if "out" in options:
         raise TypeError(
             f"{name} in place, or with out=, cannot be recorded: make a new array or tensor"
@@ -132,8 +150,9 @@ def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
         "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
         "wanted"
     )
-    if function in INSTEAD:
-        remedy = f"use {INSTEAD[function]}"
+    ours = None if function in NUMPY else _where_ours_is(function.__name__)  # (SciPy's erf)
+    if use := INSTEAD.get(function, ours):
+        remedy = f"use {use}"
     raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
 
 
@@ -152,7 +171,8 @@ def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
 
 
 def _name(function: Any) -> str:
-    return f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+    module = getattr(function, "__module__", "numpy")  # (NumPy 2.0's ufuncs have none)
+    return f"{module}.{function.__name__}".replace("numpy", "np", 1)
 
 
 @cache

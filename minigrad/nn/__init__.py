@@ -17,6 +17,9 @@ A tool, `initial`, draws the first weights, and explains how large they should b
     (5, 2)
 """
 
+from typing import TYPE_CHECKING
+
+from minigrad.engine.other_words import refuse_name
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
 from minigrad.nn.module import Module
@@ -32,3 +35,6 @@ __all__ = [
     "normal",
     "xavier_uniform",
 ]
+
+if not TYPE_CHECKING:  # (a type checker would take every name)
+    __getattr__ = lambda name: refuse_name(__name__, name)

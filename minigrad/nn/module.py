@@ -37,10 +37,11 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import unwrap
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from minigrad.engine.other_words import OTHER_NAMES, in_our_words
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, check_floating, converted, real_array
@@ -66,6 +67,8 @@ class Module:
         costs 0.2 µs a call. An inherited `__call__` that calls no forward(…) gives way to it.
         """
         super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = in_our_words(cls.__init__)  # type: ignore[method-assign]
         owner = next(each for each in cls.__mro__ if "__call__" in vars(each))
         if owner is cls or not issubclass(owner, Module):  # (its own, or a mixin's)
             cls.__call__ = _noting(cls.__call__)  # type: ignore[method-assign]
@@ -81,6 +84,14 @@ class Module:
                 f"it was made from: set {name}.data, or compute {name} whenever the model is called"
             )
         super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError for what is not there; of a name of PyTorch's, with ours."""
+            if here := OTHER_NAMES.get(f".{name}"):
+                raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
+            return super().__getattribute__(name)  # raises Python's error, or that of a property
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute the layer's output: every subclass defines this, or forward(…)."""

@@ -44,7 +44,7 @@ NAMES = (
     "in_place",
     "heads_by_reshape",
     "integer_mask",
-    "untransposed",
+    "axes_in_order",
 )
 # What a check may raise: its own AssertionError, gradcheck's GradientError (a kind of it), or the
 # FloatingPointError of `detect_anomaly`. Any other error is an accident and not a catch.
