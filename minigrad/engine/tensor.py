@@ -166,8 +166,7 @@ class Tensor(Words):
     # `result` makes a tensor of an array.
     #
     # If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy.
-    # For `x.grad.zero_()` write `x.grad = None`. For `x.transpose(-2, -1)` write `x.mT`, since
-    # `transpose` takes the new order of all axes. An optimizer (chapter 8) needs a rate:
+    # For `x.grad.zero_()` write `x.grad = None`. An optimizer (chapter 8) needs a rate:
     # `SGD([x], lr=0.1)`.
 
     def _checked(self, values: Any) -> Array:
