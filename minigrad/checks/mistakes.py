@@ -42,8 +42,9 @@ class Case(Trial):
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
-        points = [*self.points[:j], point, *self.points[j + 1 :]]
-        return Trial(replace(self.claims, points=points), self.i, 0)
+        moved = replace(self.claims, points=[*self.points[:j], point, *self.points[j + 1 :]])
+        moved.magnitude = self.claims.magnitude  # (the VJP may not take this point)
+        return Trial(moved, self.i, 0)
 
     def value(self, x: Array) -> Array:
         """Return the rule's value at another x."""
