@@ -39,6 +39,7 @@ class Case(Trial):
         super().__init__(claims, i, 0)
         self.alone, self.points, self.g = alone, claims.points, claims.points[-1]
         self.names = claims.names
+        self.known = False  # whether a cause was found: then nothing is guessed
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
@@ -74,14 +75,20 @@ class Case(Trial):
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Return a sentence for each mistake that explains the VJP for input i, at most two."""
     cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
-    if found := _found(ignores_g, cases):
-        return (found,)
+    if told := _found(ignores_g, cases):
+        return (told,)
     # The others assume that twice the g gives twice the gradient. And where the gradient is nearly
     # right, an equation that fits too, as "transposed" may, explains nothing.
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
+    found: list[str] = []
     mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
-    return tuple([each for mistake in mistakes if (each := _found(mistake, cases))][:2])
+    for mistake in (*mistakes, stands_still):
+        if told := _found(mistake, cases):
+            found.append(told)
+        for case in cases:
+            case.known = bool(found)
+    return tuple(found[:2])
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
@@ -126,31 +133,34 @@ def factor(case: Case) -> str | None:
         return None
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
-    text, causes = _causes(abs(k), case.point.shape, case.g.shape)
+    text, causes, guess = _causes(abs(k), case.point.shape, case.g.shape)
+    causes += [] if case.known else [guess]
+    if not causes:
+        return None
     why = "; or ".join(causes[:2])
     return f"The VJP gives {'minus ' * (k < 0)}{text} the true gradient: {why}."
 
 
-def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
-    """Return the factor k as a reader would write it, and its usual causes, the likely first."""
+def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str], str]:
+    """Return the factor k as a reader would write it, its likely causes, and a further guess."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
     less, ratio = k < 1, max(k, 1 / k)
     n, square = round(ratio), round(ratio**2)
+    causes = []
     if abs(ratio - n) < 1e-6 * n and (1 < n < 65 or n in counts):
-        causes = [f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"]
+        if n == 2:
+            causes = [f"one of two equal uses is {'not counted' if less else 'counted twice'}"]
         if n in counts:
             here, there = ("mean", "sum") if less else ("sum", "mean")
-            causes.insert(0, f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
-        if n == 2:
-            causes.insert(
-                0, f"one of two equal uses is {'not counted' if less else 'counted twice'}"
-            )
-        return f"1/{n} of" if less else f"{n} times", causes
+            causes.append(f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
+        guess = f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"
+        return f"1/{n} of" if less else f"{n} times", causes, guess
     if abs(ratio**2 - square) < 1e-6 * square and square in (*x[-1:], *y[-1:]):
         cause = f"a division by √{square}, as by √d_k, is {'one too many' if less else 'missing'}"
-        return f"1/√{square} of" if less else f"√{square} times", [cause]
-    return f"{k:.6g} times", ["a constant, as an inner derivative, is missing or there twice"]
+        return f"1/√{square} of" if less else f"√{square} times", [], cause
+    guess = "a constant, as an inner derivative, is missing or there twice"
+    return f"{k:.6g} times", [], guess
 
 
 # ---------------------------------------------------------------- the wrong place
@@ -204,6 +214,8 @@ def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
 
 def exchanged(case: Case) -> str | None:
     """Diagnose a c that is the true gradient of another input, both summed to the smaller shape."""
+    if case.known:
+        return None
     for j in range(len(case.points) - 1):
         other = Trial(case.claims, j, 0)
         length = min(case.length, other.length, key=np.size)
@@ -211,6 +223,33 @@ def exchanged(case: Case) -> str | None:
             if j != case.i and case.gives(other.slope, length=length):
                 said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
                 return f"{said}are the two exchanged?"
+    return None
+
+
+def stands_still(case: Case) -> str | None:
+    """Diagnose a c with a slope in a direction in which the value stands still.
+
+    A softmax is the same at x + 1, and x divided by its length the same at 2x. So a VJP that loses
+    what was subtracted or divided by, or gives it another sign or weight, is seen without a formula.
+    """
+    x, name, value = case.point, case.names[case.i], case.value(case.point)
+    if case.known:
+        return None
+    for axis in range(x.ndim):
+        rows = np.ones([1 if a == axis else n for a, n in enumerate(x.shape)])
+        rows *= np.random.default_rng(3).uniform(0.5, 1.0, rows.shape)
+        for u, how, what in (
+            (rows + 0 * x, "rise by the same amount", "the gradient"),
+            (rows * x, "are multiplied by the same number", f"{name} ⊙ the gradient"),
+        ):
+            parts = case.gradient * u
+            lost = abs(parts.sum()) > 1e-6 * abs(parts).sum()
+            if lost and all(_same(case.value(x + h * u), value) for h in (0.125, 1.0)):
+                return (
+                    f"If all elements of {name} along axis {axis} {how}, the value stays as it is, "
+                    f"so {what} sums to 0 along axis {axis}. That of the VJP does not: is a term "
+                    "missing, is its sign wrong, or is it an average with other weights?"
+                )
     return None
 
 
