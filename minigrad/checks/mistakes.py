@@ -214,8 +214,6 @@ def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
 
 def exchanged(case: Case) -> str | None:
     """Diagnose a c that is the true gradient of another input, both summed to the smaller shape."""
-    if case.known:
-        return None
     for j in range(len(case.points) - 1):
         other = Trial(case.claims, j, 0)
         length = min(case.length, other.length, key=np.size)

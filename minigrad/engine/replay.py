@@ -173,9 +173,12 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
         not 0 <= extra <= t.ndim - x.ndim
         or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
     ):
+        asks = "is g forgotten, or a sum over an axis?"
+        if x.shape == t.shape and g.shape[-2:-1] == g.shape[-1:]:  # (3, 5) @ (5, 3) is (3, 3)
+            asks = "is a matrix product (@) written where * belongs?"
         raise ValueError(
             f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
-            f"of it within the output's {t.shape}: is g forgotten, or a sum over an axis?"
+            f"of it within the output's {t.shape}: {asks}"
         )
     if extra:
         g = g.sum(axis=tuple(range(extra)))
@@ -214,7 +217,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _note(error, node, i, y)
+                _note(error, vjp, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
@@ -259,15 +262,29 @@ def _all_at_once(
     return [lambda *_, each=each: each for each in found]
 
 
-def _note(error: Exception, node: Any, i: int, y: Any) -> None:
-    """Add a note to an error: the rule in whose VJP it was raised, and the shapes."""
-    shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
+TURNED = "`.T` turns all axes around, also that of the stack: write `.mT`"
+
+
+def _note(error: Exception, vjp: Any, node: Any, i: int, y: Any) -> None:
+    """Add a note to an error: the rule in whose VJP it was raised, and the shapes.
+
+    Two slips are seen in the words of the VJP's text. Their own sentence is raised instead.
+    """
+    shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
+    words = getattr(getattr(vjp, "__code__", None), "co_names", ())
+    if "T" in words and y.ndim > 2 and isinstance(error, ValueError):
+        slip = TURNED
     if isinstance(y, Tensor):
-        how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
-    error.add_note(
+        how = ", as Tensors for a second derivative"
+        if "full" in words and isinstance(error, TypeError):
+            slip = "np.full does not take a Tensor: write np.broadcast_to"
+    said = (
         f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
         f"the inputs have {shapes})"
     )
+    if slip:
+        raise type(error)(f"{slip} {said}") from error
+    error.add_note(said)
 
 
 def by_definition(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.replay import TURNED
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor, as_operand, describe
 
@@ -106,12 +107,21 @@ def _refuse_shapes(a, b):
     asked = f"matmul of {describe(a)} and {describe(b)}"
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"{asked}: for a scalar write *")
-    rows, columns = a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]
+    why = _misfit(a.shape, b.shape)
+    if why:
+        with_mT = lambda x: (*x.shape[:1:-1], *x.shape[:2])  # the shape of x.mT, given x.T
+        if not (_misfit(a.shape, with_mT(b)) and _misfit(with_mT(a), b.shape)):
+            why = TURNED
+        raise ValueError(f"{asked}: {why}")
+
+
+def _misfit(left, right):
+    """Return why two shapes have no product, or "" if they have one."""
+    rows, columns = left[-1], right[-2 if len(right) > 1 else 0]
     if rows != columns:
-        raise ValueError(
-            f"{asked}: the left has rows of {rows}, the right has columns of {columns}"
-        )
+        return f"the left has rows of {rows}, the right has columns of {columns}"
     try:
-        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        np.broadcast_shapes(left[:-2], right[:-2])
     except ValueError:
-        raise ValueError(f"{asked}: the axes before the last two do not broadcast") from None
+        return "the axes before the last two do not broadcast"
+    return ""

@@ -22,13 +22,18 @@ def check(answer):
         words = f"after {times} doubling{'s' * (times > 1)} of a"
         given_to = passed_on(pass_on, made)
         slope = made[0].grad
-        law("the slope of 2ⁿ a is 2ⁿ", slope == 2**times, f"{words}, ∂y/∂a is {slope:g}")
+        names = {value: f"{2**i:,} a" for i, value in enumerate(made)}
+        law(
+            "the slope of 2ⁿ a is 2ⁿ",
+            slope == 2**times,
+            f"{words}, ∂y/∂a is {slope:g}{twice(given_to, names)}",
+        )
         law(
             "every value between keeps its gradient, too",
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
             f"{words} they are, from a to y, {numbers([x.grad for x in made], 'g')}",
         )
-        once(given_to, f"{words},", {value: f"{2**i:,} a" for i, value in enumerate(made)})
+        once(given_to, f"{words},", names)
     a, h = 1.25, 1e-5
     names = dict(zip(polynomial(Value(a)), ("a", "b", "a b", "c", "b c", "y"), strict=True))
     given_to = passed_on(pass_on, list(names))
@@ -63,13 +68,26 @@ def passed_on(pass_on, values):
     return given_to
 
 
+def twice(given_to, names):
+    """Return a sentence on the first value that passed something on, and later more; or ""."""
+    for value, found in given_to.items():
+        first, later = found[: len(value.inputs)], found[len(value.inputs) :]
+        if later:
+            first, later = numbers(first, "g"), numbers(later, "g")
+            return f": {names[value]} passed on {first}, and later {later} more"
+    return ""
+
+
 def once(given_to, words, names):
     """Check that each function of a value is called once, with the value's gradient at the end."""
     for value, found in given_to.items():
         count = len(value.inputs)
-        law(
-            "a value passes its gradient on once to each input, when it is complete",
-            found == [value.grad] * count,
+        seen = (
             f"{words} {names[value]} has {count} inputs, and at the end the gradient "
-            f"{value.grad:g}. It passed on {numbers(found, 'g') or 'nothing'}",
+            f"{value.grad:g}. It passed on {numbers(found, 'g') or 'nothing'}"
         )
+        right = "a value passes its gradient on once to each input, when it is complete"
+        if len(found) > count and sum(found) == count * value.grad:
+            right = f"the gradients are right, and {right}"
+            seen += ": n doublings take 2ⁿ calls"
+        law(right, found == [value.grad] * count, seen)
