@@ -217,7 +217,13 @@ class Trial:
             if abs(claim - near) <= max(rtol * typical, DOUBT * coarse_near) < abs(slope - near):
                 verdict, doubt = "unresolved", LESS.format(self.claims.names[self.i])
         if verdict == "unresolved" and band is True and self._is_still(u):
-            doubt = STILL.format(*self._asked())
+            names, j = self.claims.names, self.j
+            if self.claims.order == 1:
+                doubt = STILL.format("f", names[self.i])
+            elif names[self.i] == names[-1]:  # ∂L/∂xⱼ without the seed: f does not depend on xⱼ
+                doubt = STILL.format("f", names[j])
+            else:
+                doubt = STILL.format(f"∂L/∂{names[j]}", names[self.i])
         if verdict == "WRONG":
             raise Wrong(self, claim, slope)
         return Comparison(
@@ -229,15 +235,6 @@ class Trial:
             verdict=verdict,
             doubt=doubt,
         )
-
-    def _asked(self) -> tuple[str, str]:
-        """Return the names of what is asked to depend on what: f on an input, or a ∂L/∂xⱼ."""
-        i, j, names = self.i, self.j, self.claims.names
-        if self.claims.order == 1:
-            return "f", names[i]
-        if i == len(names) - 1:  # if ∂L/∂xⱼ does not depend on the seed, f does not depend on xⱼ
-            return "f", names[j]
-        return f"∂L/∂{names[j]}", names[i]
 
     @np.errstate(all="ignore")  # a long step may leave φ's domain
     def _is_still(self, u: Array) -> bool:

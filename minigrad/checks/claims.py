@@ -66,10 +66,8 @@ class Claims:
     analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
     v: Sequence[Array] = ()  # the vⱼ; none at first order
 
-    @property
-    def order(self) -> int:
-        """The order of the derivatives that are claimed."""
-        return 2 if self.v else 1
+    def __post_init__(self) -> None:
+        self.order = 2 if self.v else 1
 
     def evaluate(self, points: list[Array]) -> Array:
         """Return the value of every φ, (m,)."""
@@ -174,8 +172,6 @@ def second_order(first: Claims, rng: np.random.Generator) -> Claims:
 @np.errstate(all="ignore")
 def largest_part(phi: Tensor) -> float:
     """Return the largest Σ |∂φ/∂t ⊙ t| of all results t on the way to φ, also inside of rules."""
-    if not phi.requires_grad:
-        return float(abs(phi.data))
     size = 0.0
     parts = list(replay(phi, np.ones(()), set(behind(phi)), retain_graph=True).items())
     while parts:

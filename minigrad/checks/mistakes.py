@@ -39,7 +39,7 @@ class Case(Trial):
         super().__init__(claims, i, 0)
         self.alone, self.points, self.g = alone, claims.points, claims.points[-1]
         self.names = claims.names
-        self.known = False  # whether a cause was found: then nothing is guessed
+        self.known = False  # whether a mistake was found: then nothing is guessed
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
@@ -86,8 +86,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     for mistake in (*mistakes, stands_still):
         if told := _found(mistake, cases):
             found.append(told)
-        for case in cases:
-            case.known = bool(found)
+            cases[0].known = cases[1].known = True
     return tuple(found[:2])
 
 
@@ -133,34 +132,35 @@ def factor(case: Case) -> str | None:
         return None
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
-    text, causes, guess = _causes(abs(k), case.point.shape, case.g.shape)
-    causes += [] if case.known else [guess]
+    text, causes = _causes(abs(k), case.point.shape, case.g.shape)
+    if case.known:
+        causes = causes[:-1]
     if not causes:
         return None
     why = "; or ".join(causes[:2])
     return f"The VJP gives {'minus ' * (k < 0)}{text} the true gradient: {why}."
 
 
-def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str], str]:
-    """Return the factor k as a reader would write it, its likely causes, and a further guess."""
+def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
+    """Return the factor k as a reader would write it, and its usual causes. The last one is a guess."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
     less, ratio = k < 1, max(k, 1 / k)
     n, square = round(ratio), round(ratio**2)
-    causes = []
     if abs(ratio - n) < 1e-6 * n and (1 < n < 65 or n in counts):
-        if n == 2:
-            causes = [f"one of two equal uses is {'not counted' if less else 'counted twice'}"]
+        causes = [f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"]
         if n in counts:
             here, there = ("mean", "sum") if less else ("sum", "mean")
-            causes.append(f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
-        guess = f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"
-        return f"1/{n} of" if less else f"{n} times", causes, guess
+            causes.insert(0, f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
+        if n == 2:
+            causes.insert(
+                0, f"one of two equal uses is {'not counted' if less else 'counted twice'}"
+            )
+        return f"1/{n} of" if less else f"{n} times", causes
     if abs(ratio**2 - square) < 1e-6 * square and square in (*x[-1:], *y[-1:]):
         cause = f"a division by √{square}, as by √d_k, is {'one too many' if less else 'missing'}"
-        return f"1/√{square} of" if less else f"√{square} times", [], cause
-    guess = "a constant, as an inner derivative, is missing or there twice"
-    return f"{k:.6g} times", [], guess
+        return f"1/√{square} of" if less else f"√{square} times", [cause]
+    return f"{k:.6g} times", ["a constant, as an inner derivative, is missing or there twice"]
 
 
 # ---------------------------------------------------------------- the wrong place
@@ -231,8 +231,6 @@ def stands_still(case: Case) -> str | None:
     what was subtracted or divided by, or gives it another sign or weight, is seen without a formula.
     """
     x, name, value = case.point, case.names[case.i], case.value(case.point)
-    if case.known:
-        return None
     for axis in range(x.ndim):
         rows = np.ones([1 if a == axis else n for a, n in enumerate(x.shape)])
         rows *= np.random.default_rng(3).uniform(0.5, 1.0, rows.shape)

@@ -85,6 +85,7 @@ from contextlib import nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -217,7 +218,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _note(error, vjp, node, i, y)
+                _note(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
@@ -265,13 +266,13 @@ def _all_at_once(
 TURNED = "`.T` turns all axes around, also that of the stack: write `.mT`"
 
 
-def _note(error: Exception, vjp: Any, node: Any, i: int, y: Any) -> None:
+def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add a note to an error: the rule in whose VJP it was raised, and the shapes.
 
-    Two slips are seen in the words of the VJP's text. Their own sentence is raised instead.
+    Two slips are seen in the names that the VJP uses. Their own sentence is raised instead.
     """
     shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
-    words = getattr(getattr(vjp, "__code__", None), "co_names", ())
+    words = {word for f, _ in walk_tb(error.__traceback__) for word in f.f_code.co_names}
     if "T" in words and y.ndim > 2 and isinstance(error, ValueError):
         slip = TURNED
     if isinstance(y, Tensor):

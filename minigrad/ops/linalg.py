@@ -107,21 +107,13 @@ def _refuse_shapes(a, b):
     asked = f"matmul of {describe(a)} and {describe(b)}"
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"{asked}: for a scalar write *")
-    why = _misfit(a.shape, b.shape)
-    if why:
-        with_mT = lambda x: (*x.shape[:1:-1], *x.shape[:2])  # the shape of x.mT, given x.T
-        if not (_misfit(a.shape, with_mT(b)) and _misfit(with_mT(a), b.shape)):
-            why = TURNED
-        raise ValueError(f"{asked}: {why}")
-
-
-def _misfit(left, right):
-    """Return why two shapes have no product, or "" if they have one."""
-    rows, columns = left[-1], right[-2 if len(right) > 1 else 0]
+    rows, columns = a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]
     if rows != columns:
-        return f"the left has rows of {rows}, the right has columns of {columns}"
+        why = f"the left has rows of {rows}, the right has columns of {columns}"
+        if (b.ndim > 2 and b.shape[0] == rows) or (a.ndim > 2 and a.shape[1] == columns):
+            why += f" ({TURNED})"
+        raise ValueError(f"{asked}: {why}")
     try:
-        np.broadcast_shapes(left[:-2], right[:-2])
+        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        return "the axes before the last two do not broadcast"
-    return ""
+        raise ValueError(f"{asked}: the axes before the last two do not broadcast") from None
