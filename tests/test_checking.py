@@ -116,7 +116,7 @@ def test_a_wrong_element_is_caught_behind_right_ones_that_are_a_million_times_la
         return sizes * np.tanh(x), lambda g, y: g * sizes * (1 - (y / sizes) ** 2) * wrong
 
     for seed in range(20):
-        with pytest.raises(GradientError, match="1 of 7 elements"):
+        with pytest.raises(GradientError, match="^order 1: .* 1 of 7 elements"):
             gradcheck(weighted, np.random.default_rng(seed).uniform(0.5, 1.5, 7))
 
 

@@ -58,7 +58,7 @@ def kinds(error):
     return [kind_of(each) for each in error.diagnoses]
 
 
-# ------------------------------------------------------------------ the nine mistakes
+# ------------------------------------------------------------------ the ten mistakes
 
 
 @pytest.mark.parametrize(("kind", "words", "i", "f", "inputs"), PLANTED, ids=IDS)

@@ -140,11 +140,11 @@ def gradcheck(
     gradient beside a large right one is found. Integers and booleans are passed to f as arrays.
 
     Returns a `Report`, which is true if everything agrees to `rtol`, and false if somewhere
-    the finite difference was too coarse to tell. Raises GradientError where it could tell and
-    they differ, with the name of the rule that is wrong, the mistake if it is a known one, and the
-    worst elements first; also where a fused rule has another value than its definition.
-    ValueError if f is not a pure function (two calls must agree) or not finite at the inputs.
-    `order=1` leaves out the second derivatives.
+    the finite difference was too coarse to tell (printed, it says why). Raises GradientError where
+    it could tell and they differ, with the name of the rule that is wrong, the mistake if it is a
+    known one, and the worst elements first; also where a fused rule has another value than its
+    definition. ValueError if f is not a pure function (two calls must agree) or not finite at the
+    inputs. `order=1` leaves out the second derivatives.
 
     >>> from minigrad import primitive
     >>> @primitive

@@ -14,6 +14,12 @@ first derivatives are right, its second derivatives in x are right, and those in
     >>> claims = first_order(lambda x: (x * x).sum(), [np.array([1.0, 3.0])], rng)
     >>> claims.analytic[0][0], claims.evaluate(claims.points)
     (array([2., 6.]), array([10.]))
+
+How small a slope can a difference show? Each result t on the way to φ rounds by eps = 2⁻⁵² of
+itself, and moves φ by ∂φ/∂t of that (Linnainmaa followed rounding errors back in this way in 1970,
+before anybody trained a network so). So φ rounds by eps · Σ |∂φ/∂t ⊙ t|, for the t of the largest
+sum, even where φ is 0, as in φ = Σᵢ (xᵢ - mean of x); and what is below this in a difference of two
+φ is not seen.
 """
 
 from __future__ import annotations
@@ -89,9 +95,9 @@ class Claims:
 
     @cached_property
     def magnitude(self) -> Array:
-        """For each φ the size of all that rounds on the way to it, (m,).
+        """For each φ the largest sum that rounds on the way to it, (m,).
 
-        Where everything is 0 it is the size at a point that the first step of chapter 4.1 reaches.
+        Where all is 0, it is taken at a point that the first step of chapter 4.1 reaches.
         """
         size = np.array([largest_part(phi) for phi in self.recorded(self.points)[1]])
         if size.all():

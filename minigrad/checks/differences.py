@@ -61,7 +61,7 @@ def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
 # What follows: the ladder of steps, and how far its best estimate can be believed.
 
 STEPS = 2.0 ** -np.arange(3, 16)
-EPS = float(np.finfo(float).eps)  # 2⁻⁵², the distance from 1 to the next number
+EPS = float(np.finfo(float).eps)
 
 
 def slopes(

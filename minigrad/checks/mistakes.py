@@ -142,7 +142,7 @@ def factor(case: Case) -> str | None:
 
 
 def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
-    """Return the factor k as a reader would write it, and its usual causes. The last one is a guess."""
+    """Return the factor k as a reader would write it, and its usual causes, at last a guess."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
     less, ratio = k < 1, max(k, 1 / k)
@@ -227,8 +227,8 @@ def exchanged(case: Case) -> str | None:
 def stands_still(case: Case) -> str | None:
     """Diagnose a c with a slope in a direction in which the value stands still.
 
-    A softmax is the same at x + 1, and x divided by its length the same at 2x. So a VJP that loses
-    what was subtracted or divided by, or gives it another sign or weight, is seen without a formula.
+    A softmax is the same at x + 1, and x divided by its length the same at 2x. This shows a VJP
+    that loses the sum or length that was divided by, or gives it another sign or weight.
     """
     x, name, value = case.point, case.names[case.i], case.value(case.point)
     for axis in range(x.ndim):

@@ -303,8 +303,7 @@ WRONG |= {
         ),
         (
             f"{WEIGHTS}lambda g, y: y * (g - g.mean(axis=axis, keepdims=True))",
-            "If all elements of input 0 along axis 1 rise by the same amount, the value stays as it "
-            "is, so the gradient sums to 0",
+            "If all elements of input 0 along axis 1 rise by the same amount, the value stays as",
         ),
         (
             WEIGHTS.replace("axis=axis", "axis=-1")
