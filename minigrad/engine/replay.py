@@ -175,7 +175,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
         or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
     ):
         asks = "is g forgotten, or a sum over an axis?"
-        if x.shape == t.shape and g.shape[-2:-1] == g.shape[-1:]:  # (3, 5) @ (5, 3) is (3, 3)
+        if x.shape == t.shape and g.ndim > 1 and g.shape[-2] == g.shape[-1]:  # as G Bᵀ is
             asks = "is a matrix product (@) written where * belongs?"
         raise ValueError(
             f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
