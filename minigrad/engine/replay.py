@@ -176,7 +176,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     ):
         asks = "is g forgotten, or a sum over an axis?"
         if x.shape == t.shape and g.ndim > 1 and g.shape[-2] == g.shape[-1]:  # as G Bᵀ is
-            asks = "is a matrix product (@) written where * belongs?"
+            asks = PRODUCT
         raise ValueError(
             f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
             f"of it within the output's {t.shape}: {asks}"
@@ -264,17 +264,21 @@ def _all_at_once(
 
 
 TURNED = "`.T` turns all axes around, also that of the stack: write `.mT`"
+PRODUCT = "is a matrix product (@) written where * belongs?"
 
 
 def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add a note to an error: the rule in whose VJP it was raised, and the shapes.
 
-    Two slips are seen in the names that the VJP uses. Their own sentence is raised instead.
+    Three slips are seen in the names that the VJP uses, or in the shapes. Their own sentence is
+    raised instead.
     """
     shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
     words = {word for f, _ in walk_tb(error.__traceback__) for word in f.f_code.co_names}
     if "T" in words and y.ndim > 2 and isinstance(error, ValueError):
         slip = TURNED
+    elif str(error).startswith("matmul") and all(x.shape == y.shape for x in node.inputs):
+        slip = PRODUCT
     if isinstance(y, Tensor):
         how = ", as Tensors for a second derivative"
         if "full" in words and isinstance(error, TypeError):

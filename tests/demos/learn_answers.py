@@ -16,7 +16,10 @@ WRONG = {
         ("return a * b, lambda g: g * a, lambda g: g * b", "exchanged"),
         (TYPICAL, "does not depend on g"),
         ("return a * b, lambda g: g @ b.T, lambda g: a.T @ g", "(@) written where * belongs?"),
-        ("return a * b, lambda g: g @ b, lambda g: g * a", "element by element: is a matrix"),
+        (
+            "return a * b, lambda g: g @ b, lambda g: g * a",
+            "in <lambda>: ValueError: is a matrix product (@) written where * belongs? (in the VJP",
+        ),
         ("return a * b", "should return 3 results; it returned 1 result, an array"),
         ("return a * b, b, a", "result 1 of product(a, b) is of type ndarray; a function of g was"),
         (
@@ -108,7 +111,7 @@ WRONG = {
             "for x, function in zip(root.inputs, root.functions, strict=True):\n"
             "    x.grad = x.grad + function(root.grad)\n"
             "    pass_on(x)",
-            "after 2 doublings of a, ∂y/∂a is 6: 2 a passed on 1, 1, and later 2, 2 more",
+            "after 2 doublings of a, ∂y/∂a is 6. 2 a passed on 1, 1, 2, 2",
         ),
         (
             "def walk(value, g):\n"

@@ -31,14 +31,7 @@ def check(answer):
         y, to_a, to_b = product(a, b)
         return y, lambda g, y: to_a(g), lambda g, y: to_b(g)
 
-    asked = "product(a, b) for a and b of shape (3, 5)"
-    try:
-        right_derivatives(rule, a, b, order=1, asked=asked)
-    except ValueError as error:
-        if not str(error).startswith("matmul"):
-            raise
-        said = f"{asked} is taken element by element: is a matrix product (@) where * belongs?"
-        raise Unsolved(said, "derivative") from None
+    right_derivatives(rule, a, b, order=1, asked="product(a, b) for a and b of shape (3, 5)")
 
 
 def alone(asked, function):

@@ -22,18 +22,14 @@ def check(answer):
         words = f"after {times} doubling{'s' * (times > 1)} of a"
         given_to = passed_on(pass_on, made)
         slope = made[0].grad
-        names = {value: f"{2**i:,} a" for i, value in enumerate(made)}
-        law(
-            "the slope of 2ⁿ a is 2ⁿ",
-            slope == 2**times,
-            f"{words}, ∂y/∂a is {slope:g}{twice(given_to, names)}",
-        )
+        seen = f"{words}, ∂y/∂a is {slope:g}. 2 a passed on {numbers(given_to[made[1]], 'g')}"
+        law("the slope of 2ⁿ a is 2ⁿ", slope == 2**times, seen)
         law(
             "every value between keeps its gradient, too",
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
             f"{words} they are, from a to y, {numbers([x.grad for x in made], 'g')}",
         )
-        once(given_to, f"{words},", names)
+        once(given_to, f"{words},", {value: f"{2**i:,} a" for i, value in enumerate(made)})
     a, h = 1.25, 1e-5
     names = dict(zip(polynomial(Value(a)), ("a", "b", "a b", "c", "b c", "y"), strict=True))
     given_to = passed_on(pass_on, list(names))
@@ -66,16 +62,6 @@ def passed_on(pass_on, values):
     values[-1].grad = 1.0
     pass_on(values[-1])
     return given_to
-
-
-def twice(given_to, names):
-    """Return a sentence on the first value that passed something on, and later more; or ""."""
-    for value, found in given_to.items():
-        first, later = found[: len(value.inputs)], found[len(value.inputs) :]
-        if later:
-            first, later = numbers(first, "g"), numbers(later, "g")
-            return f": {names[value]} passed on {first}, and later {later} more"
-    return ""
 
 
 def once(given_to, words, names):
