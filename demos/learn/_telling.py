@@ -34,13 +34,17 @@ class Unsolved(Exception):
 
 @contextmanager
 def asking(asked: str) -> Iterator[None]:
-    """Name the call that was asked for, if the learner's code raises an exception in this block."""
+    """Name the call that was asked for, if the learner's code raises an exception in this block.
+
+    NumPy's words on shapes give way to ours, if the function has a `.T` and a stack of matrices.
+    """
     try:
         yield
     except Exception as error:
         for frame, _ in traceback.walk_tb(error.__traceback__):
             arrays = [x for x in frame.f_locals.values() if isinstance(x, np.ndarray)]
-            if "T" in frame.f_code.co_names and any(x.ndim > 2 for x in arrays):
+            turned = "T" in frame.f_code.co_names and any(x.ndim > 2 for x in arrays)
+            if turned and isinstance(error, ValueError):
                 error.args = (TURNED,)
         error.asked = asked
         raise
