@@ -255,9 +255,8 @@ class Trial:
             return "WRONG"
         # No slope was claimed and φ did not move. That agrees only if a small slope could be seen.
         size = self.claims.magnitude[self.j]
-        quiet = (
-            close == 0 == claim and abs(slope) <= 8 * EPS * size and DOUBT * coarse <= 1e-6 * size
-        )
+        fine = abs(slope) <= 8 * EPS * size and DOUBT * coarse <= 1e-6 * size
+        quiet = close == 0 == claim and fine
         return "zero" if quiet else "unresolved"
 
 
