@@ -36,6 +36,10 @@ def dot(g, y):
     return (g * y).sum(axis=-1, keepdims=True)
 
 
+def length(x):
+    return np.sqrt((x * x).sum(axis=-1, keepdims=True))
+
+
 def normal(x):
     return (x - x.mean(axis=-1, keepdims=True)) / 2.0
 
@@ -58,9 +62,10 @@ def right(g, *_):
     return g
 
 
+LAW = "the value stands still"
 SIGN, FACTOR, USE, SUM = "sign", "factor", "a use is missing", "not summed"
 AXIS, TURNED, OTHER, G = "the wrong axis", "transposed", "exchanged", "ignores g"
-NONE = "none of the nine"  # then the rule is named, and no mistake
+NONE = "none of the ten"  # then the rule is named, and no mistake
 PLANTED = [
     # the kind of mistake, words of its sentence, which input, the rule, its inputs
     (
@@ -196,7 +201,7 @@ PLANTED = [
         rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: (g * a)[:, :1]),
         [A, COLUMN],
     ),
-    (SUM, "the mean of them", 1, rule(np.subtract, right, lambda g, *_: -g.mean(0)), [A, ROW]),
+    (SUM, r"the mean of them\.$", 1, rule(np.subtract, right, lambda g, *_: -g.mean(0)), [A, ROW]),
     (NONE, "", 0, rule(lambda x: x[[0, 2, 0]], lambda g, y, x: written(x, [0, 2, 0], g)), [A]),
     (
         AXIS,
@@ -274,6 +279,21 @@ PLANTED = [
         1,
         rule(np.hypot, lambda g, y, a, b: g * a / y, lambda g, y, a, b: g * a / y),
         [A, A + 1],
+    ),
+    (LAW, "axis 1 rise .* sums to 0", 0, rule(softmax, lambda g, y, x: y * (g + dot(g, y))), [A]),
+    (
+        LAW,
+        "an average with other weights",
+        0,
+        rule(softmax, lambda g, y, x: y * (g - g.mean(axis=-1, keepdims=True))),
+        [A],
+    ),
+    (
+        LAW,
+        "axis 1 are multiplied by the same number, .* so input 0 ⊙ the gradient sums to 0",
+        0,
+        rule(lambda x: x / length(x), lambda g, y, x: (g + y * dot(g, y)) / length(x)),
+        [A],
     ),
     (G, "multiply by g", 0, rule(np.exp, lambda g, y, x: y), [A]),
     (G, "does not depend on g", 0, rule(np.tanh, lambda g, y, x: y * y), [A]),

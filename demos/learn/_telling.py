@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 
 from demos.learn.exercises import stub
 from minigrad import GradientError, Tensor, gradcheck
+from minigrad.engine.replay import TURNED
 from minigrad.engine.tensor import read_only
 
 
@@ -32,10 +34,18 @@ class Unsolved(Exception):
 
 @contextmanager
 def asking(asked: str) -> Iterator[None]:
-    """Name the call that was asked for, if the learner's code raises an exception in this block."""
+    """Name the call that was asked for, if the learner's code raises an exception in this block.
+
+    NumPy's words on shapes give way to ours, if the function has a `.T` and a stack of matrices.
+    """
     try:
         yield
     except Exception as error:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            arrays = [x for x in frame.f_locals.values() if isinstance(x, np.ndarray)]
+            turned = "T" in frame.f_code.co_names and any(x.ndim > 2 for x in arrays)
+            if turned and isinstance(error, ValueError):
+                error.args = (TURNED,)
         error.asked = asked
         raise
 

@@ -101,6 +101,7 @@ def init(text):
     print(f"New in {folder}: {shown or 'nothing'}")
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {command} --watch")
+    say(f"With --path it begins with {PATH[0]}.py: eight exercises, for a first contact.")
 
 
 def kept(folder):

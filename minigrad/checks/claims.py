@@ -14,17 +14,27 @@ first derivatives are right, its second derivatives in x are right, and those in
     >>> claims = first_order(lambda x: (x * x).sum(), [np.array([1.0, 3.0])], rng)
     >>> claims.analytic[0][0], claims.evaluate(claims.points)
     (array([2., 6.]), array([10.]))
+
+How small a slope can a difference show? Each result t on the way to φ rounds by eps = 2⁻⁵² of
+itself, and moves φ by ∂φ/∂t of that (Linnainmaa followed rounding errors back in this way in 1970,
+before anybody trained a network so). So φ rounds by eps · Σ |∂φ/∂t ⊙ t|, for the t of the largest
+sum, even where φ is 0, as in φ = Σᵢ (xᵢ - mean of x); and what is below this in a difference of two
+φ is not seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from minigrad.checks.differences import EPS, lengths
 from minigrad.engine.autograd import gradients
+from minigrad.engine.replay import behind, replay
 from minigrad.engine.tensor import Array, Tensor
 
 
@@ -64,19 +74,37 @@ class Claims:
 
     def __post_init__(self) -> None:
         self.order = 2 if self.v else 1
-        # The size of what is added up in each φ sets the rounding error of φ.
-        self.magnitude = np.array([np.abs(terms).sum() for terms in self._terms(self.points)])
 
     def evaluate(self, points: list[Array]) -> Array:
         """Return the value of every φ, (m,)."""
-        return np.array([terms.sum() for terms in self._terms(points)])
-
-    def _terms(self, points: list[Array]) -> list[Array]:
-        """Return for each φ the array of terms whose sum is φ."""
         if self.order == 1:
-            return [points[-1] * self.output(*tensors(points[:-1])).data]
+            return np.array([(points[-1] * self.output(*tensors(points[:-1])).data).sum()])
         found = first_gradients(self.output, points)
-        return [g * direction for g, direction in zip(found, self.v, strict=True)]
+        return np.array([(g * v).sum() for g, v in zip(found, self.v, strict=True)])
+
+    def recorded(self, points: list[Array]) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the points as Tensors, and every φ of them with its record."""
+        *given, seed = tensors(points)
+        y = self.output(*given)
+        if not y.requires_grad:
+            y = y + 0.0 * given[0].sum()  # a constant function: its gradient is 0, and recorded
+        if self.order == 1:
+            return [*given, seed], [(seed * y).sum()]
+        found = gradients(y, given, seed, create_graph=True)
+        return [*given, seed], [(g * v).sum() for g, v in zip(found, self.v, strict=True)]
+
+    @cached_property
+    def magnitude(self) -> Array:
+        """For each φ the largest sum that rounds on the way to it, (m,).
+
+        Where all is 0, it is taken at a point that the first step of chapter 4.1 reaches.
+        """
+        size = np.array([largest_part(phi) for phi in self.recorded(self.points)[1]])
+        if size.all():
+            return size
+        moved = [np.maximum(np.abs(p), lengths(p) / 8) for p in self.points]
+        found = [largest_part(phi) for phi in self.recorded(moved)[1]]
+        return np.where(size == 0, found, size)
 
     def derivative(self, i: int, j: int) -> str:
         """Return the name of ∂φⱼ/∂pointᵢ for messages."""
@@ -139,17 +167,39 @@ def first_order(
 def second_order(first: Claims, rng: np.random.Generator) -> Claims:
     """Return the claims on φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ: gradients of recorded gradients."""
     v = [np.asarray(rng.standard_normal(point.shape)) for point in first.points[:-1]]
-    given = tensors(first.points)
-    y = first.output(*given[:-1])
-    if not y.requires_grad:
-        y = y + 0.0 * given[0].sum()  # a constant function: its gradient is 0, and recorded
-    recorded = gradients(y, given[:-1], given[-1], create_graph=True)
-    analytic = []
-    for g, direction in zip(recorded, v, strict=True):
-        phi = (g * direction).sum()
+    claims = Claims(first.output, first.points, first.names, [], v)
+    given, phis = claims.recorded(first.points)
+    for phi in phis:
         found = gradients(phi, given, retain_graph=True) if phi.requires_grad else None
-        analytic.append(list(found) if found else [np.zeros(t.shape) for t in given])
-    return Claims(first.output, first.points, first.names, analytic, v)
+        claims.analytic.append(list(found) if found else [np.zeros(t.shape) for t in given])
+    return claims
+
+
+@np.errstate(all="ignore")
+def largest_part(phi: Tensor) -> float:
+    """Return the largest Σ |∂φ/∂t ⊙ t| of all results t on the way to φ, also inside of rules."""
+    size = 0.0
+    parts = list(replay(phi, np.ones(()), set(behind(phi)), retain_graph=True).items())
+    while parts:
+        t, g = parts.pop()
+        part = np.abs(g * t.data) * (np.finfo(t.dtype).eps / EPS)
+        size = max(size, float(part[np.isfinite(part)].sum()))
+        if t.node is not None:
+            with suppress(Exception):  # a rule that does not take Tensors has no record inside
+                parts += _inside(t, g).items()
+    return size
+
+
+def _inside(t: Tensor, g: Array) -> dict[Tensor, Any]:
+    """Return the gradient of every step inside of t's rule: the rule is called with Tensors."""
+    node: Any = t.node
+    since = max([x._time for x in node.inputs])  # what the rule computes is newer
+    variables = [x if x.requires_grad else x.data for x in node.inputs]
+    value = getattr(node.rule, "definition", node.rule)(*variables, **node.options)
+    value = value[0] if isinstance(value, tuple) else value
+    steps = {step for step in behind(value, since) if step._time > since and step is not value}
+    found = replay(value, g, steps, retain_graph=True, since=since)
+    return {step: found[step] for step in steps}
 
 
 def tensors(points: list[Array]) -> list[Tensor]:

@@ -63,6 +63,7 @@ def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
 # What follows: the ladder of steps, and how far its best estimate can be believed.
 
 STEPS = 2.0 ** -np.arange(3, 16)
+EPS = float(np.finfo(float).eps)
 
 
 def slopes(
@@ -109,7 +110,7 @@ def slopes(
         # In the last rows curvature no longer changes column 2. What still changes it is the
         # rounding of φ, divided by h. That gives the size of the rounding.
         moves = STEPS[-4:, None] * abs(table[-4:, 2] - table[-5:-1, 2])
-        rounding = np.maximum(np.finfo(float).eps * magnitude, moves.max(axis=0))
+        rounding = np.maximum(EPS * magnitude, moves.max(axis=0))
         made = table[1:, 1:]
         parents = np.maximum(abs(made - table[1:, :-1]), abs(made - table[:-1, :-1]))
         doubts = (parents + rounding / STEPS[1:, None, None]).reshape(-1, *magnitude.shape)
@@ -121,7 +122,8 @@ def slopes(
         # An estimate with a resolution above a tenth of itself is not believed. All that is known
         # then: the slope is no steeper than the steepest one seen, which becomes the resolution.
         steepest = np.fmax.reduce(abs(table[:, 0]))
-        swamped = (best != 0) & (resolution > abs(best) / 10)
+        nothing = abs(best) <= EPS * magnitude / STEPS[0]
+        swamped = ~nothing & (resolution > abs(best) / 10)
     return best, np.where(swamped, np.fmax(resolution, steepest), resolution)
 
 

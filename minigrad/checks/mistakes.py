@@ -39,11 +39,13 @@ class Case(Trial):
         super().__init__(claims, i, 0)
         self.alone, self.points, self.g = alone, claims.points, claims.points[-1]
         self.names = claims.names
+        self.known = False  # whether a mistake was found: then nothing is guessed
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
-        points = [*self.points[:j], point, *self.points[j + 1 :]]
-        return Trial(replace(self.claims, points=points), self.i, 0)
+        moved = replace(self.claims, points=[*self.points[:j], point, *self.points[j + 1 :]])
+        moved.magnitude = self.claims.magnitude  # (the VJP may not take this point)
+        return Trial(moved, self.i, 0)
 
     def value(self, x: Array) -> Array:
         """Return the rule's value at another x."""
@@ -73,14 +75,19 @@ class Case(Trial):
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Return a sentence for each mistake that explains the VJP for input i, at most two."""
     cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
-    if found := _found(ignores_g, cases):
-        return (found,)
+    if told := _found(ignores_g, cases):
+        return (told,)
     # The others assume that twice the g gives twice the gradient. And where the gradient is nearly
     # right, an equation that fits too, as "transposed" may, explains nothing.
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
+    found: list[str] = []
     mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
-    return tuple([each for mistake in mistakes if (each := _found(mistake, cases))][:2])
+    for mistake in (*mistakes, stands_still):
+        if told := _found(mistake, cases):
+            found.append(told)
+            cases[0].known = cases[1].known = True
+    return tuple(found[:2])
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
@@ -126,12 +133,16 @@ def factor(case: Case) -> str | None:
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
     text, causes = _causes(abs(k), case.point.shape, case.g.shape)
+    if case.known:
+        causes = causes[:-1]
+    if not causes:
+        return None
     why = "; or ".join(causes[:2])
     return f"The VJP gives {'minus ' * (k < 0)}{text} the true gradient: {why}."
 
 
 def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
-    """Return the factor k as a reader would write it, and its usual causes, the likely first."""
+    """Return the factor k as a reader would write it, and its usual causes, at last a guess."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
     less, ratio = k < 1, max(k, 1 / k)
@@ -210,6 +221,31 @@ def exchanged(case: Case) -> str | None:
             if j != case.i and case.gives(other.slope, length=length):
                 said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
                 return f"{said}are the two exchanged?"
+    return None
+
+
+def stands_still(case: Case) -> str | None:
+    """Diagnose a c with a slope in a direction in which the value stands still.
+
+    A softmax is the same at x + 1, and x divided by its length the same at 2x. This shows a VJP
+    that loses the sum or length that was divided by, or gives it another sign or weight.
+    """
+    x, name, value = case.point, case.names[case.i], case.value(case.point)
+    for axis in range(x.ndim):
+        rows = np.ones([1 if a == axis else n for a, n in enumerate(x.shape)])
+        rows *= np.random.default_rng(3).uniform(0.5, 1.0, rows.shape)
+        for u, how, what in (
+            (rows + 0 * x, "rise by the same amount", "the gradient"),
+            (rows * x, "are multiplied by the same number", f"{name} ⊙ the gradient"),
+        ):
+            parts = case.gradient * u
+            lost = abs(parts.sum()) > 1e-6 * abs(parts).sum()
+            if lost and all(_same(case.value(x + h * u), value) for h in (0.125, 1.0)):
+                return (
+                    f"If all elements of {name} along axis {axis} {how}, the value stays as it is, "
+                    f"so {what} sums to 0 along axis {axis}. That of the VJP does not: is a term "
+                    "missing, is its sign wrong, or is it an average with other weights?"
+                )
     return None
 
 

@@ -88,6 +88,7 @@ from contextlib import nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,12 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
         not 0 <= extra <= t.ndim - x.ndim
         or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
     ):
+        asks = "is g forgotten, or a sum over an axis?"
+        if x.shape == t.shape and g.ndim > 1 and g.shape[-2] == g.shape[-1]:  # as G Bᵀ is
+            asks = PRODUCT
         raise ValueError(
             f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
-            f"of it within the output's {t.shape}: is g forgotten, or a sum over an axis?"
+            f"of it within the output's {t.shape}: {asks}"
         )
     if extra:
         g = g.sum(axis=tuple(range(extra)))
@@ -266,18 +270,36 @@ def _all_at_once(
     return [lambda *_, each=each: each for each in found]
 
 
+TURNED = "`.T` turns all axes around, also that of the stack: write `.mT`"
+PRODUCT = "is a matrix product (@) written where * belongs?"
+
+
 def _note(error: Exception, node: Any, i: int, y: Any) -> None:
-    """Add a note to an error: the rule in whose VJP it was raised, and the shapes."""
+    """Add a note to an error: the rule in whose VJP it was raised, and the shapes.
+
+    Three slips are seen in the names that the VJP uses, or in the shapes. Their own sentence is
+    raised instead.
+    """
     trace: Any = error.__traceback__
     if "positional argument" in str(error) and trace.tb_next is None:  # (raised by the call itself)
         error.args = (f"{error}: a VJP takes (g, y)",)
-    shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
+    shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
+    words = {word for f, _ in walk_tb(trace) for word in f.f_code.co_names}
+    if "T" in words and y.ndim > 2 and isinstance(error, ValueError):
+        slip = TURNED
+    elif str(error).startswith("matmul") and all(x.shape == y.shape for x in node.inputs):
+        slip = PRODUCT
     if isinstance(y, Tensor):
-        how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
-    error.add_note(
+        how = ", as Tensors for a second derivative"
+        if "full" in words and isinstance(error, TypeError):
+            slip = "np.full does not take a Tensor: write np.broadcast_to"
+    said = (
         f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
         f"the inputs have {shapes})"
     )
+    if slip:
+        raise type(error)(f"{slip} {said}") from error
+    error.add_note(said)
 
 
 def by_definition(

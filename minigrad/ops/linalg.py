@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.replay import TURNED
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor, as_operand, describe
 
@@ -109,9 +110,10 @@ def _refuse_shapes(a, b):
         raise ValueError(f"{asked}: for a scalar write *")
     rows, columns = a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]
     if rows != columns:
-        raise ValueError(
-            f"{asked}: the left has rows of {rows}, the right has columns of {columns}"
-        )
+        why = f"the left has rows of {rows}, the right has columns of {columns}"
+        if (b.ndim > 2 and b.shape[0] == rows) or (a.ndim > 2 and a.shape[1] == columns):
+            why += f" ({TURNED})"
+        raise ValueError(f"{asked}: {why}")
     try:
         np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:

@@ -15,6 +15,11 @@ WRONG = {
     "e02_product": [
         ("return a * b, lambda g: g * a, lambda g: g * b", "exchanged"),
         (TYPICAL, "does not depend on g"),
+        ("return a * b, lambda g: g @ b.T, lambda g: a.T @ g", "(@) written where * belongs?"),
+        (
+            "return a * b, lambda g: g @ b, lambda g: g * a",
+            "in <lambda>: ValueError: is a matrix product (@) written where * belongs? (in the VJP",
+        ),
         ("return a * b", "should return 3 results; it returned 1 result, an array"),
         ("return a * b, b, a", "result 1 of product(a, b) is of type ndarray; a function of g was"),
         (
@@ -103,14 +108,21 @@ WRONG = {
     "e06_bug": [
         (TYPICAL, "the slope of 2ⁿ a is 2ⁿ"),
         (
+            "for x, function in zip(root.inputs, root.functions, strict=True):\n"
+            "    x.grad = x.grad + function(root.grad)\n"
+            "    pass_on(x)",
+            "after 2 doublings of a, ∂y/∂a is 6. 2 a passed on 1, 1, 2, 2",
+        ),
+        (
             "def walk(value, g):\n"
             "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
             "        share = function(g)\n"
             "        x.grad = x.grad + share\n"
             "        walk(x, share)\n"
             "walk(root, root.grad)",
-            "when it is complete. But after 2 doublings of a, 2 a has 2 inputs, and at the end the "
-            "gradient 2. It passed on 1, 1, 1, 1",
+            "the gradients are right, and a value passes its gradient on once to each input, when "
+            "it is complete. But after 2 doublings of a, 2 a has 2 inputs, and at the end the "
+            "gradient 2. It passed on 1, 1, 1, 1: n doublings take 2ⁿ calls",
         ),
         (
             "waiting = [root]\n"
@@ -187,7 +199,7 @@ WRONG |= {
         ),
         (
             f"{SUM}lambda g, y: np.full(x.shape, g)",
-            "for a second derivative as Tensors: np.broadcast_to takes them, np.full does not",
+            "in <lambda>: TypeError: np.full does not take a Tensor: write np.broadcast_to (in the",
         ),
         (
             f"{SUM}lambda g, y: g * x",
@@ -206,13 +218,23 @@ WRONG |= {
             "belong added up, and the VJP gives the mean of them",
         ),
         ("import numpy as np\nreturn np.resize(g, shape)", "the VJP gives the first share"),
+        ("return np.broadcast_to(g, shape)", "stretches an array, and here g has to become small"),
         (TYPICAL, "for g of shape (3, 5) has the shape (3,); the shape (3, 1) was expected"),
     ],
     "e10_matmul": [
         (TYPICAL, "right if input 1 is transposed"),
         (
             "return a @ b, lambda g, y: b.mT @ g, lambda g, y: g @ a.mT",
-            "mixes the elements of input 0 along axis 1, and the VJP along axis 0",
+            "But in matmul(a, b) for a of shape (3, 3) and b of shape (3, 3) g stands on the wrong",
+        ),
+        (
+            "return a @ b, lambda g, y: g @ b.mT, lambda g, y: g @ a.mT",
+            "column j of ∂L/∂B is made of column j of G",
+        ),
+        (
+            "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
+            "matmul(a, b) for a of shape (2, 3, 5) and b of shape (2, 5, 7).\n"
+            "e10_matmul.py, line 25, in <lambda>: ValueError: `.T` turns all axes around",
         ),
         (
             "return a @ b, lambda g, y: a.mT @ g, lambda g, y: g @ b.mT",
@@ -284,7 +306,12 @@ WRONG |= {
         ),
         (
             f"{WEIGHTS}lambda g, y: y * (g - g.mean(axis=axis, keepdims=True))",
-            "so the gradients of a row sum to 0. But along axis -1 of x of shape (3, 5) a sum is",
+            "If all elements of input 0 along axis 1 rise by the same amount, the value stays as",
+        ),
+        (
+            WEIGHTS.replace("axis=axis", "axis=-1")
+            + "lambda g, y: y * (g - (y * g).sum(axis=-1, keepdims=True))",
+            "sum to 1 along axis 1, not along axis 0",
         ),
         (
             "e = np.exp(x)\nreturn e / e.sum(axis=axis, keepdims=True), "
@@ -327,7 +354,7 @@ WRONG |= {
         ),
         (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: -g * truth / n"),
-            "so the gradients of a row sum to 0. But for scores of shape (3, 5) the sums are -0.33",
+            "rise by the same amount, the value stays as it is, so the gradient sums to 0 along",
         ),
     ],
     "e15_layer_norm": [
@@ -472,6 +499,8 @@ WRONG |= {
             "so each row of ∂L/∂Z sums to 0. But here it is P ⊙ ∂L/∂P, and the average of each row",
         ),
         (TYPICAL, "here the plain mean of each row is subtracted"),
+        ((SCORES.replace("V.mT", "V.T"), LAST), "in scores_back: ValueError: `.T` turns all axes"),
+        ((SCORES, LAST.replace("dZ.mT", "dZ.T")), "in backward: ValueError: `.T` turns all axes"),
         (
             (SCORES, LAST.replace("dQ = scale *", "dQ =")),
             "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",

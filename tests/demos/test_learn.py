@@ -318,6 +318,8 @@ def test_the_hints_of_exercise_17_are_as_measured():
 
 @pytest.mark.usefixtures("here")
 def test_the_path_is_checked_in_its_order_and_ends_at_the_question_of_the_readme(folder):
+    said = learn("init", folder).stdout
+    assert f"open {EXERCISES[0]}.py" in said and f"With --path it begins with {PATH[0]}.py" in said
     listed = learn("--in", folder, "--list").stdout
     assert "first contact: 2, 4, 6, 10, 13, 19, 16, 22\n" in listed
     stars = re.findall(r"^  \[ \] +(\d+)\*", listed, re.MULTILINE)

@@ -22,7 +22,8 @@ def check(answer):
         words = f"after {times} doubling{'s' * (times > 1)} of a"
         given_to = passed_on(pass_on, made)
         slope = made[0].grad
-        law("the slope of 2ⁿ a is 2ⁿ", slope == 2**times, f"{words}, ∂y/∂a is {slope:g}")
+        seen = f"{words}, ∂y/∂a is {slope:g}. 2 a passed on {numbers(given_to[made[1]], 'g')}"
+        law("the slope of 2ⁿ a is 2ⁿ", slope == 2**times, seen)
         law(
             "every value between keeps its gradient, too",
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
@@ -67,9 +68,12 @@ def once(given_to, words, names):
     """Check that each function of a value is called once, with the value's gradient at the end."""
     for value, found in given_to.items():
         count = len(value.inputs)
-        law(
-            "a value passes its gradient on once to each input, when it is complete",
-            found == [value.grad] * count,
+        seen = (
             f"{words} {names[value]} has {count} inputs, and at the end the gradient "
-            f"{value.grad:g}. It passed on {numbers(found, 'g') or 'nothing'}",
+            f"{value.grad:g}. It passed on {numbers(found, 'g') or 'nothing'}"
         )
+        right = "a value passes its gradient on once to each input, when it is complete"
+        if len(found) > count and sum(found) == count * value.grad:
+            right = f"the gradients are right, and {right}"
+            seen += ": n doublings take 2ⁿ calls"
+        law(right, found == [value.grad] * count, seen)

@@ -1,10 +1,11 @@
 """Exercise 9 · The check: shapes, the gradient of a broadcast, and every shape that stretches."""
 
+import inspect
 from itertools import product
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, shaped
+from demos.learn._telling import Unsolved, asking, given, law, right_derivatives, same, shaped
 from minigrad import primitive
 
 HINTS = (
@@ -27,6 +28,18 @@ def stretched_to(wide, unbroadcast):
     return stretch
 
 
+def shrunk(words, unbroadcast, g, shape):
+    """Return unbroadcast(g, shape); raise Unsolved if it asks NumPy to stretch g."""
+    try:
+        with asking(words):
+            return unbroadcast(g, shape)
+    except ValueError:
+        if "broadcast_to" not in inspect.unwrap(unbroadcast).__code__.co_names:
+            raise
+        said = f"{words}: np.broadcast_to stretches an array, and here g has to become smaller"
+        raise Unsolved(said, "value") from None
+
+
 def check(answer):
     """Check new axes, stretched axes, both; then all shapes that broadcast to (2, 3, 5)."""
     unbroadcast = given(answer, "unbroadcast")
@@ -41,7 +54,7 @@ def check(answer):
     ):
         g = rng.standard_normal(wide)
         words = f"unbroadcast(g, {shape}) for g of shape {wide}"
-        shaped(words, unbroadcast(g, shape), shape)
+        shaped(words, shrunk(words, unbroadcast, g, shape), shape)
         asked = f"{words}, as the VJP of stretch, which copies the shape {shape} to {wide}"
         stretch = stretched_to(wide, unbroadcast)
         right_derivatives(stretch, rng.standard_normal(shape), order=1, asked=asked)

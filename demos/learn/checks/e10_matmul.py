@@ -26,8 +26,21 @@ def check(answer):
         a, b = map(rng.standard_normal, shapes)
         words = f"matmul(a, b) for a of shape {a.shape} and b of shape {b.shape}"
         laws = partial(doubled, matmul, a, b)
+        if a.shape == b.shape:
+            sided(words, matmul, a, b)
         right_derivatives(matmul, a, b, value=a @ b, asked=words, laws=laws)
     doubled(matmul, rng.standard_normal((2, 1, 3, 5)), rng.standard_normal((7, 5, 4)))
+
+
+def sided(words, matmul, a, b):
+    """Check that no gradient is a product with its factors exchanged."""
+    g = np.random.default_rng(1).standard_normal(a.shape)
+    for i, wrong, said in (
+        (0, b.mT @ g, "Aᵢₖ reaches row i of C, so row i of ∂L/∂A is made of row i of G"),
+        (1, g @ a.mT, "Bₖⱼ reaches column j of C, so column j of ∂L/∂B is made of column j of G"),
+    ):
+        to_x = grad(lambda a, b: (g * matmul(a, b)).sum(), i)(a, b)
+        law(said, not np.allclose(to_x, wrong), f"in {words} g stands on the wrong side")
 
 
 def doubled(matmul, a, b):

@@ -27,6 +27,13 @@ def check(answer):
         e = np.exp(x)
         y = e / e.sum(keepdims=True, **({"axis": -1} | options))
         laws = partial(raised, softmax, x, options)
+        along = range(x.ndim)[options.get("axis", -1)]
+        sums = [np.asarray(softmax(x, **options)).sum(axis=axis) for axis in (along, 1 - along)]
+        law(
+            "the weights sum to 1 along `axis`",
+            np.allclose(sums[0], 1) or not np.allclose(sums[1], 1),
+            f"those of {asked} sum to 1 along axis {1 - along}, not along axis {along}",
+        )
         right_derivatives(softmax, x, value=y, asked=asked, laws=laws, **options)
     raised(softmax, rng.standard_normal((2, 3, 5)), {"axis": 1})
     large, low = np.array([[1000.0, 1001.0, 1003.0]]), np.array([[0.0, 1.0, 3.0]])
