@@ -6,27 +6,28 @@ How can one vector get information from others, without knowing which of them ha
 form a sequence, for example one for each word, and the place of each is a position. Every position
 has a key k, which describes what can be found there, and a value v, which is what is found there. A
 position that looks for something forms a query q. (All three are the vector times a learned matrix,
-chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k it is called the
-**score**. Softmax turns the scores into weights that sum to 1, and the result is the average of the
-values under these weights. With one query, key or value in each row of Q, K and V,
+chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k, where d_k is the
+length of the rows q and k, it is called the **score**. Softmax turns the scores into weights that
+sum to 1, and the result is the average of the values with these weights. With one query, key or
+value in each row of Q, K and V,
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
 This is a dictionary look-up made soft, so that it has a derivative, which tells how to change the
 query, the keys and the values so that the loss falls.
 
-Why divide by √d_k? Let q and k be independent of each other, with d_k independent entries of mean
-0 and variance 1 (footnote 4 of the paper's section 3.2.1). A product of two such entries has mean 0
+Why divide by √d_k? Let q and k be independent of each other, with d_k independent entries of mean 0
+and variance 1 (footnote 4 of the paper's section 3.2.1). A product of two such entries has mean 0
 and variance E[q²] E[k²] = 1. The variances of independent terms add, so q·k has variance d_k, and
-q·k/√d_k has variance 1 at every width. Undivided, scores at a large width are far apart, softmax of
+q·k/√d_k has variance 1 for every d_k. Undivided, scores at a large d_k are far apart, softmax of
 them is nearly one-hot, and chapter 3.6 showed what its VJP then does. (But at d_k = 64 with 64 keys
 a typical query's gradient is nevertheless longer without the scale: chapter 16 measures why.)
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
 
-One query and two keys, with numbers that need no computer. √d_k is 2, and ln 3 makes the weights
-round:
+One query and two keys, with numbers that need no computer. √d_k is 2, and ln 3 gives the weights ¾
+and ¼:
 
     >>> q = Tensor([[2.0, 0.0, 0.0, 0.0]], requires_grad=True)
     >>> k = Tensor([[np.log(3.0), 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]], requires_grad=True)
@@ -68,13 +69,13 @@ score gets
 
     ∂L/∂zⱼ = pⱼ (g·vⱼ - g·o)
 
-This is positive if value j raises the loss more than the average, and negative if less. Over all
-keys these numbers sum to 0, since raising all scores together changes no weight.
+This is positive if value j raises the loss more than the average does, g·vⱼ > g·o, and negative if
+less. Over all keys these numbers sum to 0, since raising all scores together changes no weight.
 
 The gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. A step
-of descent goes against the gradient. It subtracts from q a multiple of each key whose value raises
-the loss more than the average, and it adds a multiple of each of the others. What surely falls in
-a small step is the loss: by rate · ‖∂L/∂q‖², at first order.
+of descent goes against the gradient. It subtracts from q a positive multiple of each key whose
+value raises the loss more than the average, and it adds a positive multiple of each of the others.
+What surely falls in a small step is the loss: by rate · ‖∂L/∂q‖², at first order.
 
 The keys get steps too. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step subtracts a multiple of q from key j if
 its value raises the loss more than the average, and adds a multiple of q if less. And as
@@ -113,20 +114,22 @@ numbers of the engine are on the left, and those of `attention_backward` on the 
 After the step q looks less at key 1, whose value raises the loss, and more at key 2. These two keys
 are orthogonal, so each of them moves its own score only.
 
-**Does the score of a key fall if its value raises the loss more than the average?** In a step of
-this key it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². In a step of q it
-need not. Keys share directions, and a multiple of one key that is added to q also changes the
-scores of the others. Take q = (1, 0), the keys (1, 0) and (3, 0), and v, g and scale = ½ as above:
+**Does the score of a key fall if its value raises the loss more than the average?** If the key
+itself makes the step, it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². If
+q makes the step, it need not. Keys share directions, and a multiple of one key that is added to q
+also changes the scores of the others. Take q = (1, 0), the keys (1, 0) and (3, 0), and v, g and
+scale = ½ as above:
 
     >>> keys = np.array([[1.0, 0.0], [3.0, 0.0]])
     >>> attention_backward(np.array([[1.0, 0.0]]), keys, v.data, g, scale=0.5)[0].round(2)
     array([[-1.57,  0.  ]])
 
-Value 1 raises the loss more than value 2, and nevertheless ∂L/∂q points *away* from key 1. A step
-subtracts a multiple of key 1 and adds the same multiple of key 2, which is longer: q·k₁ rises, and
-q·k₂ rises more. How often is that so? Draw q, keys, values and g at random, and look at the keys
-whose values raise the loss more than the average. A small step of q raises the scores of 6 % of
-them with 2 keys at d_k = 4, and of 45 % with 1,024 keys at d_k = 64.
+Value 1 raises the loss more than value 2, and nevertheless the step, which is along (1.57, 0), goes
+*toward* key 1. It subtracts a multiple of key 1, and adds the same multiple of key 2, which is
+three times as long. So q·k₁ rises, and q·k₂ rises more. How often is that so? Draw q, keys, values
+and g at random, and look at the keys whose values raise the loss more than the average. A small
+step of q raises the scores of 6 % of them with 2 keys at d_k = 4. At d_k = 64 it is 34 % of them
+with 64 keys, and 45 % with 1,024.
 
 A key that this query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
 gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its
@@ -195,7 +198,7 @@ def attention(
 
     mask, score_bias, scale  as for `attention_weights`
     drop  a function applied to the weights, such as a Dropout layer. The weights that remain no
-          longer sum to 1 in each row. That is meant: on average over the draws they do, since
+          longer sum to 1 in each row. That is intended: on average over many calls they do, since
           Dropout divides them by the probability that a weight stays (chapter 6.4)
 
     Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of the two:

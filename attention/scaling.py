@@ -4,31 +4,32 @@
 gradients vanish." How much of that is true? This chapter measures it, with random queries and keys
 of unit variance and a random gradient ∂L/∂p at the weights p, so that only the scale differs.
 
-The first half is true. A score q·k is a sum of d_k terms of mean 0 and variance 1, so
-Var(q·k) = d_k. Softmax of scores that far apart puts nearly all weight on one key.
+The dot products grow, and softmax saturates: that is true. A product q·k is a sum of d_k terms of
+mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
+weight on one key.
 
-The second half is mostly not true. Take one query q as a column, with the scores z = scale · K q
-and the weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product
-passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
+That the gradients vanish is mostly not true. Take one query q as a column. Its scores are
+z = scale · K q, and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6),
+and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 
-Saturation makes J small. But without the scale Kᵀ is not shrunk either, and its columns, the keys,
-are about √d_k long. So there are two kinds of queries. In a decided one a single weight is near 1:
-J is nearly 0, and so is the gradient. In an undecided one the two largest scores are nearly equal:
-J is not small, and Kᵀ makes the gradient about √d_k long.
+Saturation makes J small. But without the scale nothing shrinks Kᵀ, and its columns, the keys, are
+about √d_k long. So there are two kinds of queries. In a decided one a single weight is near 1: J is
+nearly 0, and so is the gradient. In an undecided one the two largest scores are nearly equal: J is
+not small, and Kᵀ makes the gradient about √d_k long.
 
 **One hill.** J depends on the scores alone, and scale · Kᵀ makes J ∂L/∂p about scale · √d_k times
 as long. So d_k and the scale matter only through s = scale · √d_k, which is the spread of the
-scores. Plot the median of ‖∂L/∂q‖ against s, for one number n of keys. It is a hill, and it is the
-same hill at every d_k. At small s the weights are nearly equal, and the gradient grows like s. At
-large s the typical query is decided, and its gradient is nearly 0. The top is near s = 2½ with 5
-keys, 5½ with 64, and 7½ with 1,024.
+scores. Plot the median of ‖∂L/∂q‖ against s, for one number n of keys. It is a hill, and except in
+very narrow heads it is the same hill at every d_k. At small s the weights are nearly equal, and the
+gradient grows like s. At large s the typical query is decided, and its gradient is nearly 0. The
+top is near s = 2½ with 5 keys, 5½ with 64, and 7½ with 1,024.
 
-1/√d_k puts every width at the same place, s = 1. It is not the top. Without the scale a head is at
-s = √d_k, somewhere else for each width. So whether its gradients are smaller or larger depends on
-d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided by the median with it, from
-20 repeats of 512 queries with the seed 0:
+1/√d_k puts every width at the same place, s = 1, which is not the top of the hill. Without the
+scale a head is at s = √d_k, somewhere else for each width. So whether its gradients are smaller or
+larger depends on d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided by the
+median with it, from 20 repeats of 512 queries with the seed 0:
 
                      5 keys     64 keys     1,024 keys
     d_k = 64           .43         4.9           27
@@ -42,9 +43,9 @@ d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided b
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
 except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
 heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times. The scores
-spread like √d_k, so the chance that the best two are less than 1 apart falls like 1/√d_k. As
-d_k grows, undecided queries become rare. But their gradients grow like √d_k, so the mean does not
-vanish.
+spread like √d_k, so the chance that a query's two largest scores are less than 1 apart falls like
+1/√d_k. As d_k grows, undecided queries become rare. But their gradients grow like √d_k, so the mean
+does not vanish.
 
 **What the scale changes everywhere**, except in very narrow heads, is how unequal the gradients
 are. In these twelve cells the 10 % of the queries with the longest gradients have half to nearly
@@ -52,9 +53,9 @@ all of Σ ‖∂L/∂q‖² without the scale, and 17 to 36 % of it with the sca
 
 What is the scale for, then? With it a head of any width starts at the same place, and the gradients
 of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
-1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. So
-that no other power of d_k does it is algebra. What the measurement tests is the code and the
-assumption, which is that entries of q and k are independent and have variance 1.
+1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. This
+is algebra, and not a measurement. What the measurement tests is the code, and that d_k and the
+scale matter only through s.
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. All of it is at the start of a training; the demo `recall` trains one head with and
@@ -89,7 +90,7 @@ import numpy as np
 from attention.scaled_dot_product import attention, over_keys, scale_factor
 from minigrad import Tensor, gradients
 
-DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead: a scaled query gets 0.17
+DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead: a scaled one of 64 keys gets 0.17
 Array = np.ndarray[Any, Any]
 Exponent = float | Callable[[int], float]
 
@@ -118,7 +119,7 @@ class Saturation:
     gradient_mean: float  # over queries, of ‖∂L/∂q‖
     gradient_median: float
     dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
-    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
+    top_tenth_share: float  # of Σ ‖∂L/∂q‖², what the 10 % with the longest gradients have
 
 
 def heads(

@@ -99,8 +99,8 @@ def softmax(x: Any) -> tuple[Any, ...]:
 def backward(root: Value) -> None:
     """Give every value behind the root its gradient: the newest value first.
 
-    Every result is newer than its inputs. So when the loop reaches a value, all results made from
-    this value have been handled already, and its gradient is complete.
+    Every result is newer than its inputs. So when the loop reaches a value, all results on the way
+    from this value to the root have been handled already, and its gradient is complete.
     """
     root.grad = np.ones_like(root.array)  # ∂L/∂L = 1
     waiting = {root}

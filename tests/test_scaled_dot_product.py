@@ -128,7 +128,9 @@ def test_with_orthogonal_keys_a_step_lowers_the_scores_whose_values_raise_the_lo
     np.testing.assert_allclose(d_v, weights.T * g, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("d_k", "keys", "draws", "told"), [(4, 2, 200, 6), (64, 1024, 10, 45)])
+@pytest.mark.parametrize(
+    ("d_k", "keys", "draws", "told"), [(4, 2, 200, 6), (64, 64, 40, 34), (64, 1024, 10, 45)]
+)
 def test_a_step_of_q_lowers_the_loss_and_not_each_score_that_raises_it(d_k, keys, draws, told):
     """The chapter says how many percent it raises. (The error is that of a ratio of means.)"""
     assert f" {told} % " in " ".join(chapter.__doc__.split())

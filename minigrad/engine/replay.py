@@ -9,45 +9,45 @@ array with more axes is laid out in one row first.) The chain rule is a product 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
-(∂L/∂y · ∂y/∂h) · ∂h/∂x, each product is one row again, with one number for each element of a
-tensor. From the right each product is a matrix, with a column for every element of x. And from the
-left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and has
-a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
+(∂L/∂y · ∂y/∂h) · ∂h/∂x, each product is one row again, with one number for each element of h, and
+then of x. From the right each product is a matrix, with a column for every element of x. And from
+the left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and
+has a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
 where the vector is g. This is reverse mode. It is right for training, where one loss meets a
 million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
-and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
-The same holds for an element that NumPy copies to many places: in x + c with x of shape (2, 3) and
-c of shape (3,), g has the shape (2, 3), and ∂L/∂c = `g.sum(axis=0)`. This is **un-broadcasting**,
-in the function `_fitted` below.
+and L changes by the sum of both effects. Each use of x sends a **contribution**, and the gradient
+of x is their sum. The same holds for an element that NumPy copies to many places: in x + c with x
+of shape (2, 3) and c of shape (3,), g has the shape (2, 3), and ∂L/∂c = `g.sum(axis=0)`. This is
+**un-broadcasting**, in the function `_fitted` below.
 
 Because a gradient is a sum, the order matters. A result may pass its gradient on only when the
-gradient is complete, that is, when everything computed from this result has sent its contribution.
-A result is made after its inputs, so it is newer than each input that is a result itself. It stays
+gradient is complete, that is, when everything that leads from it to L has sent its contribution. A
+result is made after its inputs, so it is newer than each input that is a result itself. It stays
 newer, because only a leaf is ever given another array (chapter 1.1). So take, of all the results
 that have received something and wait to pass it on, the **newest**. In this picture the arrows lead
-forward, from what is used:
+forward, from each input to the result that uses it:
 
     time   1          2               3                 4
            x ───────▶ a = x² ───────▶ b = a + x ──────▶ L = a b
            │          └───────────────────────────────▶ L
            └────────────────────────▶ b
 
-Let x be 3, so that a is 9, b is 12 and L is 108. Backward, L sends a = 9 to b and b = 12 to *a*,
-and both wait. b is the newer one. It sends 9 to *a* and 9 to x. Only now is the gradient of *a*
-complete: it is 12 + 9 = 21. Then *a* sends 21 · 2x = 126 to x, and ∂L/∂x is 9 + 126 = 135. (If *a*
-were taken before b, it would send only 12 · 2x = 72.)
+Let x be 3, so that *a* is 9, b is 12 and L is 108. Backward, L sends the value of *a*, 9, to b, and
+the value of b, 12, to *a*, and both wait. b is the newer one. It sends 9 to *a* and 9 to x. Only
+now is the gradient of *a* complete: it is 12 + 9 = 21. Then *a* sends 21 · 2x = 126 to x, and ∂L/∂x
+is 9 + 126 = 135. (If *a* were taken before b, it would send only 12 · 2x = 72.)
 
 Why is the newest always complete? Let t be the newest result that waits. Suppose that a newer
-result r still had to send something to t. r does not wait now, so it would have to receive
-something first, from a result that is newer still. That one does not wait either, and would have to
-receive something first, from one that is newer again, and so on without an end. But the results are
-finitely many. So there is no such r, and t is complete.
+result r still had to send something to t. r does not wait now, since t is the newest that waits. So
+r would have to receive something first, from a result that is newer still. That one does not wait
+either, and would have to receive something first, from one that is newer again, and so on without
+an end. But the results are finitely many. So there is no such r, and t is complete.
 
 Leaves pass nothing on, they only collect. The pass starts with the seed ∂L/∂L = 1 at the loss,
-which is its **root**, and ends when no result is waiting. In its simplest form, for results without
-broadcasting, constants or fused rules, the loop is
+which is its **root**, and ends when no result is waiting. This is the loop in its simplest form. It
+is right if nothing is broadcast, and if there are no constants and no fused rules:
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -70,7 +70,7 @@ broadcasting, constants or fused rules, the loop is
     >>> float(way_back(L)[x])               # 4x³ + 3x²
     135.0
 
-`replay` is this loop with a heap, which finds the newest without looking at all that wait. It also
+`replay` is this loop with a heap, which finds the newest without comparing all that wait. It also
 computes only what is asked for, un-broadcasts, and frees the record on the way:
 
     >>> from minigrad.engine.replay import replay

@@ -2,14 +2,14 @@
 
 In chapter 0: `value, *vjps = rule(*[x.array for x in inputs])`.
 
-How does a formula become an operation that records itself? `primitive` turns a **rule** into one: a
-function that returns its value and then one VJP for each tensor input.
+How does a formula become an operation that records itself? It is written as a **rule**: a function
+that returns its value and then one VJP for each tensor input. (A VJP gets g and the value, y.)
 
     >>> def multiply(a, b, /):
     ...     return a * b, lambda g, y: g * b, lambda g, y: g * a
 
-What `primitive` makes of a rule is, in its simplest form, the `operation` below. It calls the rule
-with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
+`primitive` turns a rule into an operation. In its simplest form it is the `operation` below, which
+calls the rule with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
 
     >>> from minigrad import Tensor
     >>> from minigrad.engine.record import Node
@@ -17,18 +17,18 @@ with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
     >>> def simplest(rule):
     ...     def operation(*inputs):
     ...         value, *vjps = rule(*[x.data for x in inputs])
-    ...         return result(value, Node(rule, inputs, {}, tuple(vjps)))
+    ...         return result(value, Node(rule, inputs, {}, tuple(vjps)))   # ({}: no options)
     ...
     ...     return operation
     >>> x = Tensor([3.0], requires_grad=True)
     >>> y = simplest(multiply)(x, x)
-    >>> y.backward([1.0])                               # g has y's shape (1,): L is its element
+    >>> y.backward([1.0])                               # y has one element, and L is this element
     >>> x.grad                                          # 3 from each factor
     array([6.])
 
 A rule is written with NumPy's functions and operators, which work on arrays and on Tensors. In the
-forward pass the engine calls the rule with plain arrays, so its closures hold arrays, and a first
-backward pass runs at NumPy's speed with no `Tensor` in sight. If the derivative itself is to be
+forward pass the engine calls the rule with plain arrays. So its VJPs hold arrays, and a first
+backward pass uses no Tensor and runs at NumPy's speed. If the derivative itself is to be
 differentiated, the engine calls the same rule again, with Tensors in place of the arrays, and takes
 its VJPs. Then `g * a` means `Tensor.__mul__`, is recorded like everything else, and can be
 differentiated in turn. The same code serves first, second and higher derivatives.
@@ -76,8 +76,8 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     ... def cube(x, /):
     ...     return x**3, lambda g, y: g * 3 * x**2
     >>> from minigrad import grad
-    >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
-    (array(12.), array(12.))
+    >>> grad(cube)(3.0), grad(grad(cube))(3.0)              # 3x² and 6x
+    (array(27.), array(18.))
 
     Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value and
     then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has no
