@@ -120,9 +120,9 @@ class Steps:
         self._outermost = sys._getframe(1)
         self._depth = len(CALLS.running)
         # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
-        steps, around = ref(self), PASSES.get()
+        steps = ref(self)
         look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
-        back: Passes = lambda y, g: s._noting(y, g, around) if (s := steps()) else around(y, g)
+        back: Passes = lambda y, g: s._noting(y, g) if (s := steps()) else nullcontext()
         self._token = WATCHERS.set((*WATCHERS.get(), look))
         self._token_back = PASSES.set(back)
         return self
@@ -177,13 +177,8 @@ class Steps:
         return {x: np.array(g) for x, g in found.items()}
 
     @contextmanager
-    def _noting(
-        self, root: Tensor, seed: Array, around: Passes | None = None
-    ) -> Iterator[Observer | None]:
-        """Give the observer of a pass; keep what the first pass without an error noted.
-
-        `around` gives the observer of other Steps, whose block is around this one.
-        """
+    def _noting(self, root: Tensor, seed: Array) -> Iterator[Observer]:
+        """Give the observer of a pass; keep what the first pass without an error noted."""
         sent_to: Counter[int] = Counter()
         noted: list[Contribution] = []
 
@@ -199,7 +194,7 @@ class Steps:
             source, node = self.model.number_of(t), t.node
             g = np.asarray(received.pop(t))
             assert node is not None
-            for x, i, contribution in outer(t, sent, gradients) if outer else sent:
+            for x, i, contribution in sent:
                 before = gradients.get(x)
                 yield x, i, contribution
                 received[x] = gradients[x]
@@ -214,8 +209,7 @@ class Steps:
 
         note(None, self.model.number_of(root), 0, None, seed, seed)
         received: dict[Tensor, Any] = {root: seed}
-        with around(root, seed) if around else nullcontext() as outer:
-            yield outer if self.contributions else observe
+        yield observe
         self._passes += 1
         if self.contributions:
             return
