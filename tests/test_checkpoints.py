@@ -82,9 +82,7 @@ def test_facts_are_what_json_makes_of_them(tmp_path):
     path = save_checkpoint(tmp_path / "c", model=run()["model"], **facts)
     expected = {"a": [1, 2], "b": {"10": "x", "9": None}, "c": "√d_k", "d": 0.5}
     assert checkpoint_facts(path) == expected
-    with pytest.raises(
-        TypeError, match="^JSON writes numbers, text, lists and dicts: got a ndarray$"
-    ):
+    with pytest.raises(TypeError, match="ndarray is not JSON serializable"):
         save_checkpoint(tmp_path / "d", model=run()["model"], it=np.arange(3))
     assert not (tmp_path / "d").exists()
 

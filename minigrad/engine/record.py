@@ -84,7 +84,7 @@ def no_grad(function: Any = None) -> Any:
     if function is None:
         return setting(_recording, False)
     asks = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
-    if any(ask(each) for ask in asks for each in (function, type(function).__call__)):
+    if any(ask(function) for ask in asks):
         raise TypeError(
             f"{getattr(function, '__name__', function)} pauses in the middle, and no_grad as a "
             "decorator would end before its body runs: write `with no_grad():` inside it"

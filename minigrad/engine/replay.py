@@ -257,11 +257,7 @@ def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any]]:
     """Compute a fused rule's gradients together, and return a VJP for each that hands it out."""
-    try:
-        found = backward(g, y, needs)
-    except TypeError as error:
-        error.add_note(f"(in the backward of {node.name}, which takes (g, y, needs))")
-        raise
+    found = backward(g, y, needs)
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
             f"the backward of {node.name} must return a tuple with a gradient or None for each of "

@@ -117,7 +117,6 @@ def advice(name: str) -> str:
 
 def _where_ours_is(name: str) -> str | None:
     """Return the name by which a function of chapters 3 and 6 is called; None if there is none."""
-    name = {"expit": "sigmoid"}.get(name, name)  # (SciPy's)
     if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
         return f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"
     return None

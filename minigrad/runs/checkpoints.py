@@ -122,9 +122,7 @@ def _refuse_other_kinds(optimizer: Any, rng: Any) -> None:
 
 def _of_pythons(fact: Any) -> Any:
     """Return a number of NumPy's as one of Python's, which JSON can write; TypeError for others."""
-    if isinstance(fact, np.generic):
-        return fact.item()
-    raise TypeError(f"JSON writes numbers, text, lists and dicts: got a {type(fact).__name__}")
+    return fact.item() if isinstance(fact, np.generic) else json.JSONEncoder().default(fact)
 
 
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
