@@ -164,10 +164,6 @@ class Tensor(Words):
     # would lose the record raise an error), and the helpers used above. `now` is the clock,
     # `real_array` checks values, `frozen` and `read_only` make arrays that nobody can write to, and
     # `result` makes a tensor of an array.
-    #
-    # If you know PyTorch: for `x.size()` write `x.shape`, since `x.size` is a number, as in NumPy.
-    # For `x.grad.zero_()` write `x.grad = None`. An optimizer (chapter 8) needs a rate:
-    # `SGD([x], lr=0.1)`.
 
     def _checked(self, values: Any) -> Array:
         """Return the values as an array, if this tensor can be given them.
