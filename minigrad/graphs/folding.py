@@ -160,8 +160,7 @@ class Folding:
         for v in operations:
             calls.setdefault(_scope(v, n) or v.number, []).append(v)
         items = list(calls.values())
-        folds = self.depth is not None and (self.copied or any(_scope(x[0], n) for x in items))
-        for first, *copies in self._runs(items, n) if folds else ([[item]] for item in items):
+        for first, *copies in self._runs(items, n):
             for item in first:
                 self._emit_item(item, n, frame, level)
             others = [item for copy in copies for item in copy]
@@ -193,8 +192,7 @@ class Folding:
         at = 0
         while at < len(items):
             near = range(at + 1, min(at + LONGEST, len(items)))
-            ends = [k for k in near if looks[k] == looks[at]]
-            ends.sort(key=lambda k: _called(items[k], n) != _called(items[at], n))
+            ends = [k for k in near if looks[k] == looks[at] and self.depth is not None]
             runs = (run for k in ends[:TRIED] if len(run := self._run(items, at, k - at, n)) > 1)
             run = next(runs, [items[at : at + 1]])
             yield run
@@ -203,25 +201,19 @@ class Folding:
     def _run(self, items: Group, at: int, length: int, n: int) -> list[Group]:
         """Return the group of so many items at a place, and those after it that do the same.
 
-        They are drawn once if one of their layers has several operations or is used three times, or
-        if they go on with the results of such groups.
+        They are drawn once if one of their layers has several operations, or if there are three of
+        them. (Operations without a layer are alone, until there are copies of a layer.)
         """
         run = [items[at : at + length]]
         layers = [item for item in run[0] if _scope(item[0], n)]
-        several = any(len(layer) > 1 for layer in layers)
         if not (layers or self.copied):
             return run
+        several = any(len(layer) > 1 for layer in layers)
         calls, first, settings = self._key(run[0], n)
         for k in range(at + length, len(items), length):
             group = items[k : k + length]
             called, found, others = self._key(group, n)
-            used = {self.base[i] for item in group for v in item for i in v.inputs}
-            again = layers and called == calls
-            if (
-                found != first
-                or (called != calls and others != settings)
-                or not (several or again or self.copied & used)
-            ):
+            if found != first or (called != calls and others != settings):
                 break
             run.append(group)
         return run if several or run[2:] else run[:1]
