@@ -93,14 +93,12 @@ def to_ours(
     of `ignore` are left out, such as the masks in GPT-2's checkpoints. ValueError as above.
     """
     ends = tuple(f".{end}" for end in ignore)
-    left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
-    pieces = list(pieces)
-    for name in {piece.theirs for piece in pieces} - left.keys():
-        # (Files of BERT that were TensorFlow's have a norm's gamma and beta.)
-        former = name.replace("LayerNorm.weight", "LayerNorm.gamma")
-        former = former.replace("LayerNorm.bias", "LayerNorm.beta")
-        if former in left:
-            left[name] = left.pop(former)
+    left: dict[str, Any] = {}
+    for name, x in state.items():
+        if not f".{name}".endswith(ends):
+            # (Files of BERT that were TensorFlow's have a norm's gamma and beta.)
+            name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+            left[name.replace("LayerNorm.beta", "LayerNorm.bias")] = x
     found: dict[str, Array] = {}
     for piece in pieces:
         if piece.optional and piece.theirs not in left:

@@ -155,11 +155,10 @@ DRAWN_ONCE = {  # by model: the boxes at depth 0 and 1, and the names of the cop
 def test_a_layer_used_again_and_each_of_two_stacks_is_drawn_once(name):
     (closed, opened), copies = DRAWN_ONCE[name]
     loss, steps = MODELS[name]()
-    for grads in (False, True):
-        drawn = [graph(loss, steps=steps, depth=depth, grads=grads) for depth in (0, 1)]
-        assert [len(drawing.boxes) for drawing in drawn] == [closed, opened]
-        assert [box.title for box in drawn[1].boxes if box.kind == "repeat"] == copies
-        assert len(drawn[1].links) <= len(drawn[1].boxes) + 5  # (one for all of a box of copies)
+    drawn = [graph(loss, steps=steps, depth=depth, grads=True) for depth in (0, 1)]
+    assert [len(drawing.boxes) for drawing in drawn] == [closed, opened]
+    assert [box.title for box in drawn[1].boxes if box.kind == "repeat"] == copies
+    assert len(drawn[1].links) <= len(drawn[1].boxes) + 5  # (one for all of a box of copies)
     boxes, _ = Folding(drawn[0].vertices, sys.maxsize, closed=False).drawn()  # (as on a page)
     frames = {box.frame[0]: None for box in boxes if box.frame}
     assert [title for title in frames if "…" in title] == [x for x in copies if "…" in x]
