@@ -16,10 +16,9 @@ first derivatives are right, its second derivatives in x are right, and those in
     (array([2., 6.]), array([10.]))
 
 How small a slope can a difference show? Each result t on the way to φ rounds by eps = 2⁻⁵² of
-itself, and moves φ by ∂φ/∂t of that (Linnainmaa followed rounding errors back in this way in 1970,
-before anybody trained a network so). So φ rounds by eps · Σ |∂φ/∂t ⊙ t|, for the t of the largest
-sum, even where φ is 0, as in φ = Σᵢ (xᵢ - mean of x); and what is below this in a difference of two
-φ is not seen.
+itself, and moves φ by ∂φ/∂t of that. (So Linnainmaa followed rounding errors back in 1970.) So φ
+rounds by eps · Σ |∂φ/∂t ⊙ t|, for the t of the largest sum, even where φ is 0, as in
+φ = Σᵢ (xᵢ - mean of x). A difference of two φ cannot show what is smaller than this.
 """
 
 from __future__ import annotations

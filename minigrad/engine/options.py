@@ -32,7 +32,8 @@ def as_number(
         if low < number < high or at_an_end:
             return number
     first, last = ("≤" if end in "[]" else "<" for end in ends)
-    kind, limit = "whole number" if whole else "number", "∞" if high == inf else high
+    kind = "whole number" if whole else "number"
+    limit = "∞" if high == inf else high
     raise ValueError(
         f"{name} must be a {kind}, {low} {first} {name} {last} {limit}: got {value!r:.60}"
     )

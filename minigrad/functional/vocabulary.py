@@ -110,7 +110,7 @@ def advice(name: str) -> str:
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
     found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]
-    if ours := _where_ours_is(name) or "".join(found[:1]):
+    if ours := _where_ours_is(name) or next(iter(found), None):
         return f"a Tensor speaks NumPy's words: {name} is a function, {ours}(t)"
     return f"a Tensor has no attribute {name!r}"
 

@@ -139,7 +139,7 @@ def graph(
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
-    `retain_graph=True`. (`steps` have the record still, and the gradients of the pass they noted.)
+    `retain_graph=True`. (With `steps` it can still be drawn, also the gradients that they noted.)
     """
     if not isinstance(y, Tensor):
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
@@ -152,7 +152,8 @@ def graph(
     model = steps.model if steps is not None else Model()
     gradients: Mapping[Tensor, Any] | None = {}
     if grads:
-        seed, noted = check_seed(y, None, "graph(grads=True)"), steps and steps.root is y
+        seed = check_seed(y, None, "graph(grads=True)")
+        noted = steps is not None and steps.root is y
         gradients = None if noted else replay(y, seed, {*walk(y)}, retain_graph=True)
     vertices = model.behind(y, gradients, given)
     if not all(v.inputs for v in vertices if v.operation):

@@ -330,7 +330,7 @@ class Folding:
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
-        """Make a box for a leaf: before all frames, or in that of its layer, or of a copy."""
+        """Make a box for a leaf, before all frames or in the frame of its layer or copy."""
         frame = target.frame if x.parameter or target.vertices[0] in self.copied else ()
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
         anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]

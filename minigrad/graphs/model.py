@@ -177,7 +177,7 @@ class Model:
     ) -> list[Vertex]:
         """Return the vertices behind y, numbered anew, with their gradients and more names.
 
-        None for `gradients` leaves those that are known.
+        If `gradients` is None, each vertex keeps the gradient that was noted.
         """
         root = self.number_of(y)
         found, stack = {root}, [root]

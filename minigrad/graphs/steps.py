@@ -252,8 +252,9 @@ class Steps:
                  opens at the step of which the smallest share of the gradient arrives
         limits   the gradients at the ends of the scale
 
-        The file is written whole or not at all. ValueError for another ending, for steps that noted
-        not one way back, or more than 5,000 operations, and for passes that did not do the same.
+        The file is written whole or not at all. ValueError for another ending, if there was not
+        exactly one backward pass, for more than 5,000 operations, and for passes that did not do
+        the same.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
