@@ -9,9 +9,9 @@ floats would have to be guessed, so such a mask is refused.)
 A mask is a plain array, not a Tensor: who may look is a fact of the data, and has no derivative.
 It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
 anything that broadcasts to the scores. (Where these have an axis of heads, (B, H, T, S), chapter
-13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) A boolean (B,
-S) that says what is padding is not a mask yet: `padding_mask` makes (B, 1, S) of it. For B = T it
-would be taken for (T, S), without an error. Masks combine with `&`.
+13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) A boolean
+(B, S), True at tokens and False at padding, is not a mask yet: `padding_mask` makes (B, 1, S) of
+it. For B = T it would be taken for (T, S), without an error. Masks combine with `&`.
 
 The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
 attention need not copy them; any other mask it copies.

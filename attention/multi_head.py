@@ -23,7 +23,7 @@ the keys and values come from another one, called the memory, it is **cross-atte
 
 **Why are W_Q and W_K two matrices?** With a single W for both, the scores would be (X W)(X W)ᵀ, a
 symmetric matrix: if a verb fits its subject, the subject would fit the verb with the same score.
-And no two positions could fit each other better than each of them fits itself, because
+And no two positions could fit each other better than the better of them fits itself, because
 (xᵢ W)·(xⱼ W) is at most the mean of ‖xᵢ W‖² and ‖xⱼ W‖².
 
 **The way back** through one head of self-attention adds nothing new to chapter 11, which has the

@@ -7,9 +7,9 @@ form a sequence, for example one for each word, and the place of each is a posit
 has a key k, which describes what can be found there, and a value v, which is what is found there. A
 position that looks for something forms a query q. (All three are the vector times a learned matrix,
 chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k, where d_k is the
-length of the rows q and k, it is called the **score**. Softmax turns the scores into weights that
-sum to 1, and the result is the average of the values with these weights. With one query, key or
-value in each row of Q, K and V,
+number of entries of q and of k, it is called the **score**. Softmax turns the scores into weights
+that sum to 1, and the result is the average of the values with these weights. With one query, key
+or value in each row of Q, K and V,
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
@@ -285,7 +285,9 @@ def _check_shape(name: str, shape: tuple[int, ...], scores_shape: tuple[int, ...
     ):
         hint = ""
         if name == "mask" and shape == (scores_shape[0], scores_shape[-1]):
-            hint = ": of one (B, S), which says what is padding, make padding_mask(mask, S)"
+            hint = (
+                ": of one (B, S), True at tokens and False at padding, make padding_mask(mask, S)"
+            )
         raise ValueError(
             f"{name} of shape {shape} does not broadcast to the scores' {scores_shape}, which end "
             f"in (T queries, S keys){hint}"

@@ -154,7 +154,7 @@ max(q[:, :0], axis=1) → ValueError: ^max of \(2, 0\): zero-size array
 q @ 2.0 → ValueError: ^matmul of 'q' \(2, 3\) and \(\): for a scalar write \*
 q @ M → ValueError: ^matmul of 'q' \(2, 3\) and \(2, 3\): .* rows of 3, .* columns of 2$
 Tensor(np.ones((2, 3, 7))) @ np.ones((2, 5, 7)).T →
-    ValueError: rows of 7, .* columns of 5 \(`\.T` turns all axes around, also .*: write `\.mT`\)
+    ValueError: rows of 7, .* columns of 5 \(`\.T` of a stack turns all axes .*: write `\.mT`\)
 Tensor(np.ones((2, 7, 3))).T @ np.ones((2, 7, 5)) → ValueError: rows of 2.*: write `\.mT`
 
 # 4 Checks

@@ -58,8 +58,8 @@ else:
         page.html(picture),
     )
     page.ask(
-        "How many of these mistakes does this project refuse with an error, when they are made in "
-        "it?",
+        "How many of these mistakes does this project refuse with an error, when they are typed as "
+        "most people type them?",
         f"{len(refused)}: those of exhibits {', '.join(map(str, refused))}. In the others each "
         "operation is right by itself, so only what must be true of the result can tell.",
         guesses=("none", "some", "all"),

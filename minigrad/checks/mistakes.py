@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -74,7 +75,12 @@ class Case(Trial):
 
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Return a sentence for each mistake that explains the VJP for input i, at most two."""
-    cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
+    j = alone.wanted.index(i)
+    cases = [Case(alone, alone.claims(rng, moved), j) for moved in (0.0, 0.02)]
+    # What is mixed, or stands still, may be so at large inputs only, as of a saturated softmax.
+    tame = deepcopy(alone)
+    for k in alone.wanted:
+        tame.inputs[k] = alone.inputs[k] / max(np.abs(alone.inputs[k]).max(initial=0.0), 1.0)
     if told := _found(ignores_g, cases):
         return (told,)
     # The others assume that twice the g gives twice the gradient. And where the gradient is nearly
@@ -84,19 +90,21 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     found: list[str] = []
     mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
     for mistake in (*mistakes, stands_still):
-        if told := _found(mistake, cases):
+        everywhere = mistake in (the_wrong_axis, stands_still)
+        more = [Case(tame, tame.claims(rng), j)] if everywhere else []
+        if told := _found(mistake, cases + more):
             found.append(told)
             cases[0].known = cases[1].known = True
     return tuple(found[:2])
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
-    """Return the sentence that a mistake gives in both cases; None if they differ or it fails."""
+    """Return the sentence that a mistake gives in all cases; None if they differ or it fails."""
     try:
-        first, second = (mistake(case) for case in cases)
+        first, *others = (mistake(case) for case in cases)
     except Exception:
         return None
-    return first if first == second else None
+    return first if all(other == first for other in others) else None
 
 
 def _same(a: Array, b: Array) -> bool:
@@ -151,7 +159,7 @@ def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list
         causes = [f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"]
         if n in counts:
             here, there = ("mean", "sum") if less else ("sum", "mean")
-            causes.insert(0, f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
+            causes.insert(0, f"perhaps a {here} stands where a {there} belongs: {n} is {counts[n]}")
         if n == 2:
             causes.insert(
                 0, f"one of two equal uses is {'not counted' if less else 'counted twice'}"
@@ -194,8 +202,8 @@ def the_wrong_axis(case: Case) -> str | None:
         " and ".join(f"axis {axis}" for axis in mixed_axes(table, x.shape)) or "no axis"
         for table in (claimed, true.T)
     )
-    name = case.names[case.i]
-    said = f"The value mixes the elements of {name} along {meant}, and the VJP along {told}."
+    name, here = case.names[case.i], " here" if meant == "no axis" else ""
+    said = f"The value mixes the elements of {name} along {meant}{here}, and the VJP along {told}."
     return said if told != meant else None
 
 

@@ -68,14 +68,14 @@ _NAMES = {
     "GELU ReLU SiLU Sigmoid Softmax Softplus Tanh": "the function minigrad.{}",
     "MSELoss": "minigrad.mse(predictions, targets)",
     "ModuleDict ModuleList ParameterList": "a list, or a dict: a Module finds what it holds",
-    "MultiHeadAttention MultiheadAttention": "attention.MultiHeadAttention: it returns one Tensor",
+    "MultiHeadAttention MultiheadAttention": "what `from attention import MultiHeadAttention` gives",
     "Parameter": "Tensor(values, requires_grad=True)",
     "as_tensor from_numpy tensor": "minigrad.Tensor(values)",
     "clip_grad_norm_ utils": "minigrad.optim.clip_gradients(parameters, max_norm)",
     "device": "nothing, as there is one device, the processor",
     "functional": "minigrad itself, as in minigrad.cross_entropy",
     "init": "minigrad.nn.normal and minigrad.nn.xavier_uniform",
-    "load save": "minigrad.load_checkpoint and minigrad.save_checkpoint",
+    "load save": "minigrad.save_checkpoint(path, model=…, optimizer=…), load_checkpoint",
     "manual_seed rand randint randn": "rng = np.random.default_rng(seed), and its methods",
 }
 OTHER_NAMES = {x: here.format(x.lower()) for names, here in _NAMES.items() for x in names.split()}

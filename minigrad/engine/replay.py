@@ -83,6 +83,7 @@ order, a mistake in it; and un-broadcasting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from contextlib import nullcontext
 from functools import partial
@@ -266,7 +267,7 @@ def _all_at_once(
     return [lambda *_, each=each: each for each in found]
 
 
-TURNED = "`.T` turns all axes around, also that of the stack: write `.mT`"
+TURNED = "`.T` of a stack turns all axes around, not the last two alone: write `.mT`"
 PRODUCT = "is a matrix product (@) written where * belongs?"
 
 
@@ -281,9 +282,10 @@ def _note(error: Exception, node: Any, i: int, y: Any) -> None:
         error.args = (f"{error}: a VJP takes (g, y)",)
     shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
     words = {word for f, _ in walk_tb(trace) for word in f.f_code.co_names}
-    if "T" in words and y.ndim > 2 and isinstance(error, ValueError):
+    in_product = isinstance(error, ValueError) and re.search("matmul|remapped", str(error))
+    if in_product and "T" in words and y.ndim > 2:
         slip = TURNED
-    elif str(error).startswith("matmul") and all(x.shape == y.shape for x in node.inputs):
+    elif in_product and all(x.shape == y.shape for x in node.inputs):
         slip = PRODUCT
     if isinstance(y, Tensor):
         how = ", as Tensors for a second derivative"

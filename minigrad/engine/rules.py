@@ -255,10 +255,10 @@ def _in_one_dtype(rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any)
     **The dtype rule.** What is floating is float32 or float64. Half precision would need other
     sums, other norms and another ε in Adam, so float16 is refused, in functions of arrays too.
 
-    A number or a plain array takes the dtype of the floating tensor beside it. Otherwise
-    `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since np.sqrt gives a float64
-    scalar, and NumPy keeps an array's dtype only beside Python's int and float. A number is
-    whatever has no axes, also a Tensor: a learned temperature does not change a model's dtype.
+    A number or a plain array, of float16 too, takes the dtype of the floating tensor beside it.
+    Otherwise `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since np.sqrt gives
+    a float64 scalar, and NumPy keeps an array's dtype only beside Python's int and float. A number
+    is whatever has no axes, also a Tensor: a learned temperature does not change a model's dtype.
 
     A float64 constant with axes is refused beside a float32 tensor, because the whole model would
     become float64, and slower, and nothing would show it. If both tensors require a gradient, the

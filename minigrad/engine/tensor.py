@@ -216,8 +216,8 @@ class Tensor(Words):
         if self.node is not None:
             raise RuntimeError(  # (After an AttributeError, Python would ask `Words.__getattr__`.)
                 f"only a leaf has a .grad, and {describe(self)} is the result of {self.node.name}: "
-                "its gradient is minigrad.gradients(loss, [t]); to train it, make a leaf of the "
-                "finished array, Tensor(t.data, requires_grad=True)"
+                "its gradient is minigrad.gradients(loss, [t]), without loss.backward(); to train "
+                "it, make a leaf of the finished array, Tensor(t.data, requires_grad=True)"
             )
         return self._grad
 

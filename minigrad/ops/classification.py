@@ -119,9 +119,10 @@ def _truth(logits, targets, ignore_index, label_smoothing, reduction):
         integers_below(targets[counts], num_classes, "targets")
         truth = targets[..., None] == np.arange(num_classes)
     else:
+        one_hot = "; of one-hot rows take .argmax(-1)" if targets.shape == logits.shape else ""
         raise ValueError(
-            f"one target for each row: the targets are {targets.dtype} {targets.shape}, the logits "
-            f"{logits.shape}; of one-hot rows take .argmax(-1)"
+            f"one target for each row, with the classes on the last axis: the targets are "
+            f"{targets.dtype} {targets.shape}, the logits {logits.shape}{one_hot}"
         )
     n = counts.sum() if reduction == "mean" else 1
     if not n > 0:

@@ -234,7 +234,7 @@ WRONG |= {
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
             "matmul(a, b) for a of shape (2, 3, 5) and b of shape (2, 5, 7).\n"
-            "e10_matmul.py, line 25, in <lambda>: ValueError: `.T` turns all axes around",
+            "e10_matmul.py, line 25, in <lambda>: ValueError: `.T` of a stack turns all axes",
         ),
         (
             "return a @ b, lambda g, y: a.mT @ g, lambda g, y: g @ b.mT",
@@ -336,8 +336,8 @@ WRONG |= {
         ),
         (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: g * (np.exp(log_p) - truth)"),
-            "gives 3 times the true gradient: 3 is the length of axis 0 of the input, so a sum "
-            "stands where a mean belongs",
+            "gives 3 times the true gradient: perhaps a sum stands where a mean belongs: 3 is the "
+            "length of axis 0 of the input",
         ),
         (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: (np.exp(log_p) - truth) / n"),
@@ -421,7 +421,7 @@ WRONG |= {
         (TYPICAL, "p_1 = 0.8 is not right: the scale is missing in the scores"),
         (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
         (PENCIL.replace("12", "8"), "dp_1 = 8 is not right: the weight does not belong here yet"),
-        (PENCIL.replace("12", "7"), "not right: it belongs to the step from o back to the weights"),
+        (PENCIL.replace("12", "7"), "not right: look again at the step from o back to the weights"),
         (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right: the weight is missing"),

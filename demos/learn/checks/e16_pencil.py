@@ -84,5 +84,5 @@ def told(answer, name, right, step, mistakes):
         return
     known = [words for number, words in mistakes.items() if close(number)]
     known += ["the sign is the other one"] * bool(close(-right))
-    why = known[0] if known else f"it belongs to the step {step}"
+    why = known[0] if known else f"look again at the step {step}, and give three digits"
     raise Unsolved(f"{name} = {float(value):.4g} is not right: {why}", "value")

@@ -34,8 +34,8 @@ def text(rng):
 
 
 def symptom(weights, rng):
-    """The queries are x w, for the keys x in another order, and w is trained on one text.
-    There both losses fall alike. In other texts the broken version misses most of the keys.
+    """Each query is one of the keys times a matrix w, which is trained to find this key in one
+    text. There both losses fall alike. In other texts the broken version misses most of the keys.
     """
     (keys, wanted), w = text(rng), Tensor(np.zeros((8, 8)), requires_grad=True)
     losses = []

@@ -362,7 +362,7 @@
   // How far two passes are apart, where both have numbers that can be compared.
   const apart = ([a, b]) => !(a > 0 && b > 0 && a < Infinity && b < Infinity) ? "" : a >= b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`;
   const alike = (a, b) => Object.is(a, b) || Math.abs(a - b) < 0.005 * Math.abs(b);
-  const change = ([a, b]) => alike(a, b) ? `stays ${short(a)}` : b < 1e-15 * a ? `was ${short(a)}, and nothing arrives but rounding` : `goes from ${short(a)} to ${short(b)}${passes.length > 1 ? "" : `, times ${short(b / a, 2)}`}`;
+  const change = ([a, b]) => alike(a, b) ? `stays ${short(a)}` : b === 0 ? `was ${short(a)}, and 0 arrives` : b < 1e-15 * a ? `was ${short(a)}, and nothing arrives but rounding` : `goes from ${short(a)} to ${short(b)}${passes.length > 1 ? "" : `, times ${short(b / a, 2)}`}`;
   function ratio() {
     if (passes.length < 2 || isForward(step) || now().inside) return "";
     const sizes = passes.map(pass => rms(contribution(pass, now().main).contribution));
