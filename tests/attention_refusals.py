@@ -59,7 +59,7 @@ padding_mask(yes(2, 3), 5) → ValueError: padding_mask takes B lengths, …: go
 mean_over_positions(ones(2, 5, 7), mask=yes(2, 5)) → ValueError: mask of shape (2, 5) does not…
 heads(ones(2, 3, 2)) → ValueError: Linear takes 14 features on the last axis: got (2, 3, 2)
 heads(x, mask=yes(2, 3)) → ValueError: mask of shape (2, 3) does not broadcast to the scores'
-    (2, 7, 3, 3), …: of one (B, S), which says what is padding, make padding_mask(mask, S)
+    (2, 7, 3, 3), …: of one (B, S), True at tokens … make padding_mask(mask, S)
 heads(x, cache=KVCache()) → ValueError: each of 3 new positions would see those after it: with a
     cache pass mask=causal_mask(T, cache.length + T)
 heads(x, mask=np.ones((3, 3))) → TypeError: mask must be boolean…

@@ -298,7 +298,7 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
         gradcheck(product, A, A)
     stacks = np.ones((2, 3, 4)), np.ones((2, 4, 5))
     product = rule(np.matmul, lambda g, y, a, b: g @ b.T, lambda g, y, a, b: a.T @ g)
-    with pytest.raises(ValueError, match=r"^`\.T` turns all axes.*: write `\.mT` \(in the VJP of"):
+    with pytest.raises(ValueError, match=r"^`\.T` of a stack.*: write `\.mT` \(in the VJP of"):
         gradcheck(product, *stacks)
     full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
     words = r"^np.full does not take a Tensor: write np.broadcast_to \(in the VJP of suspect for"

@@ -18,7 +18,7 @@ from demos.site._templates import Page, fill, formula, inline
 from minigrad import Tensor, gradients, softmax
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
-    "A score q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
+    "A product q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
     "At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the "
     "scale, except with a handful of keys.",
     "With it a head of any width starts at the same place, and the gradients of its queries are "

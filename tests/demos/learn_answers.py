@@ -499,8 +499,8 @@ WRONG |= {
             "so each row of ∂L/∂Z sums to 0. But here it is P ⊙ ∂L/∂P, and the average of each row",
         ),
         (TYPICAL, "here the plain mean of each row is subtracted"),
-        ((SCORES.replace("V.mT", "V.T"), LAST), "in scores_back: ValueError: `.T` turns all axes"),
-        ((SCORES, LAST.replace("dZ.mT", "dZ.T")), "in backward: ValueError: `.T` turns all axes"),
+        ((SCORES.replace("V.mT", "V.T"), LAST), "in scores_back: ValueError: `.T` of a stack"),
+        ((SCORES, LAST.replace("dZ.mT", "dZ.T")), "in backward: ValueError: `.T` of a stack"),
         (
             (SCORES, LAST.replace("dQ = scale *", "dQ =")),
             "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",
