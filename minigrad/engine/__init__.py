@@ -14,6 +14,6 @@ it.
     2.4  recomputing   memory for time
 
 Three tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
-`other_words` is the table of PyTorch's words, and `options` checks the number of an option.
+`other_words` is the table of PyTorch's words, and `options` checks numbers and dtypes.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """
