@@ -20,7 +20,7 @@ import numpy as np
 
 from demos.learn.exercises import stub
 from minigrad import GradientError, Tensor, gradcheck
-from minigrad.engine.replay import TURNED
+from minigrad.engine.slips import TURNED
 from minigrad.engine.tensor import read_only
 
 

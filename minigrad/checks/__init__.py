@@ -7,6 +7,8 @@ something that knows nothing of it.
     4.2  claims        what exactly is compared, of first and of second order
     4.3  checking      gradcheck: a million derivatives along one random direction
 
+(A tool, `rounding`, finds how small a slope a difference can show.)
+
 And when it is wrong, what is the mistake? Three tools are needed only when a check fails:
 
     culprit       which rule of a composed function it is

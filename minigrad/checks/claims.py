@@ -24,16 +24,15 @@ rounds by eps · Σ |∂φ/∂t ⊙ t|, for the t of the largest sum, even where
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from minigrad.checks.differences import EPS, lengths
+from minigrad.checks.differences import lengths
+from minigrad.checks.rounding import largest_part
 from minigrad.engine.autograd import gradients
-from minigrad.engine.replay import behind, replay
 from minigrad.engine.tensor import Array, Tensor
 
 
@@ -172,33 +171,6 @@ def second_order(first: Claims, rng: np.random.Generator) -> Claims:
         found = gradients(phi, given, retain_graph=True) if phi.requires_grad else None
         claims.analytic.append(list(found) if found else [np.zeros(t.shape) for t in given])
     return claims
-
-
-@np.errstate(all="ignore")
-def largest_part(phi: Tensor) -> float:
-    """Return the largest Σ |∂φ/∂t ⊙ t| of all results t on the way to φ, also inside of rules."""
-    size = 0.0
-    parts = list(replay(phi, np.ones(()), set(behind(phi)), retain_graph=True).items())
-    while parts:
-        t, g = parts.pop()
-        part = np.abs(g * t.data) * (np.finfo(t.dtype).eps / EPS)
-        size = max(size, float(part[np.isfinite(part)].sum()))
-        if t.node is not None:
-            with suppress(Exception):  # a rule that does not take Tensors has no record inside
-                parts += _inside(t, g).items()
-    return size
-
-
-def _inside(t: Tensor, g: Array) -> dict[Tensor, Any]:
-    """Return the gradient of every step inside of t's rule: the rule is called with Tensors."""
-    node: Any = t.node
-    since = max([x._time for x in node.inputs])  # what the rule computes is newer
-    variables = [x if x.requires_grad else x.data for x in node.inputs]
-    value = getattr(node.rule, "definition", node.rule)(*variables, **node.options)
-    value = value[0] if isinstance(value, tuple) else value
-    steps = {step for step in behind(value, since) if step._time > since and step is not value}
-    found = replay(value, g, steps, retain_graph=True, since=since)
-    return {step: found[step] for step in steps}
 
 
 def tensors(points: list[Array]) -> list[Tensor]:

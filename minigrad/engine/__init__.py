@@ -13,7 +13,8 @@ it.
     2.3  derivatives   grad, vjp, jvp, jacobian, hessian, hvp
     2.4  recomputing   memory for time
 
-Three tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
-`other_words` is the table of PyTorch's words, and `options` checks the number of an option.
+Four tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
+`other_words` is the table of PyTorch's words, `options` checks numbers and dtypes, and `slips`
+explains errors in a VJP.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

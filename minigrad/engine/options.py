@@ -1,6 +1,7 @@
-"""Options: one sentence for a number that is not in its range.
+"""Options: one sentence for a number that is not in its range, or that its dtype cannot hold.
 
 NumPy takes an eps below 0, a momentum of 9 and a rate that is NaN, and then the model trains badly.
+And 300 becomes 44 in uint8.
 """
 
 from __future__ import annotations
@@ -37,3 +38,29 @@ def as_number(
     raise ValueError(
         f"{name} must be a {kind}, {low} {first} {name} {last} {limit}: got {value!r:.60}"
     )
+
+
+def check_floating(dtype: np.dtype[Any], asked: str) -> None:
+    """Refuse a floating dtype other than float32 and float64."""
+    if dtype.kind == "f" and dtype.char not in "fd":
+        raise TypeError(
+            f"{asked} takes float32 or float64, but got {dtype}: use .astype(np.float32)"
+        )
+
+
+def converted(
+    array: np.ndarray[Any, Any], dtype: np.dtype[Any], asked: str
+) -> np.ndarray[Any, Any]:
+    """Return the array in another dtype; ValueError if a value would wrap around or overflow."""
+    if array.dtype == dtype:
+        return array
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = array.astype(dtype)
+    held = np.array(True)
+    if dtype.kind in "iu":
+        held = values == (np.trunc(array) if array.dtype.kind == "f" else array)
+    elif dtype.kind == "f":
+        held = np.isfinite(values) | ~np.isfinite(array)
+    if not held.all():
+        raise ValueError(f"{asked} cannot hold {array[~held][0]} as {dtype}: use another dtype")
+    return values

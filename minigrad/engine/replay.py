@@ -83,18 +83,17 @@ order, a mistake in it; and un-broadcasting.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Set
 from contextlib import nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
-from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 
 from minigrad.engine.record import Node, recording
+from minigrad.engine.slips import PRODUCT, note_slip
 from minigrad.engine.tensor import Tensor, describe
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -222,7 +221,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _note(error, node, i, y)
+                note_slip(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
@@ -265,39 +264,6 @@ def _all_at_once(
             f"its {len(needs)} inputs"
         )
     return [lambda *_, each=each: each for each in found]
-
-
-TURNED = "`.T` of a stack turns all axes around, not the last two alone: write `.mT`"
-PRODUCT = "is a matrix product (@) written where * belongs?"
-
-
-def _note(error: Exception, node: Any, i: int, y: Any) -> None:
-    """Add a note to an error: the rule in whose VJP it was raised, and the shapes.
-
-    Three slips are seen in the names that the VJP uses, or in the shapes. Their own sentence is
-    raised instead.
-    """
-    trace: Any = error.__traceback__
-    if "positional argument" in str(error) and trace.tb_next is None:  # (raised by the call itself)
-        error.args = (f"{error}: a VJP takes (g, y)",)
-    shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
-    words = {word for f, _ in walk_tb(trace) for word in f.f_code.co_names}
-    in_product = isinstance(error, ValueError) and re.search("matmul|remapped", str(error))
-    if in_product and "T" in words and y.ndim > 2:
-        slip = TURNED
-    elif in_product and all(x.shape == y.shape for x in node.inputs):
-        slip = PRODUCT
-    if isinstance(y, Tensor):
-        how = ", as Tensors for a second derivative"
-        if "full" in words and isinstance(error, TypeError):
-            slip = "np.full does not take a Tensor: write np.broadcast_to"
-    said = (
-        f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
-        f"the inputs have {shapes})"
-    )
-    if slip:
-        raise type(error)(f"{slip} {said}") from error
-    error.add_note(said)
 
 
 def by_definition(

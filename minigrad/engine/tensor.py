@@ -64,6 +64,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from minigrad.engine.options import check_floating, converted
 from minigrad.engine.record import is_recording
 from minigrad.engine.words import Words
 
@@ -400,30 +401,6 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     if not array.dtype.isnative:  # its bytes are in the order of another machine, as in ">f4"
         array = array.astype(array.dtype.newbyteorder("="))
     return array
-
-
-def check_floating(dtype: np.dtype[Any], asked: str) -> None:
-    """Refuse a floating dtype other than float32 and float64."""
-    if dtype.kind == "f" and dtype.char not in "fd":
-        raise TypeError(
-            f"{asked} takes float32 or float64, but got {dtype}: use .astype(np.float32)"
-        )
-
-
-def converted(array: Array, dtype: np.dtype[Any], asked: str) -> Array:
-    """Return the array in another dtype; ValueError if a value would wrap around or overflow."""
-    if array.dtype == dtype:
-        return array
-    with np.errstate(invalid="ignore", over="ignore"):
-        values = array.astype(dtype)
-    held = np.array(True)
-    if dtype.kind in "iu":
-        held = values == (np.trunc(array) if array.dtype.kind == "f" else array)
-    elif dtype.kind == "f":
-        held = np.isfinite(values) | ~np.isfinite(array)
-    if not held.all():
-        raise ValueError(f"{asked} cannot hold {array[~held][0]} as {dtype}: use another dtype")
-    return values
 
 
 def as_operand(x: Any, asked: str) -> Any:

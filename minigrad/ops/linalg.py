@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.replay import TURNED
 from minigrad.engine.rules import primitive
+from minigrad.engine.slips import TURNED
 from minigrad.engine.tensor import Tensor, as_operand, describe
 
 

@@ -18,8 +18,8 @@ Exercise 11 of `python -m demos learn`: write the rule of reshape, and that of c
 
 import numpy as np
 
+from minigrad.engine.options import check_floating
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import check_floating
 
 
 @primitive
