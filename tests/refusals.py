@@ -154,8 +154,8 @@ max(q[:, :0], axis=1) → ValueError: ^max of \(2, 0\): zero-size array
 q @ 2.0 → ValueError: ^matmul of 'q' \(2, 3\) and \(\): for a scalar write \*
 q @ M → ValueError: ^matmul of 'q' \(2, 3\) and \(2, 3\): .* rows of 3, .* columns of 2$
 Tensor(np.ones((2, 3, 7))) @ np.ones((2, 5, 7)).T →
-    ValueError: rows of 7, .* columns of 5 \(`\.T` of a stack turns all axes .*: write `\.mT`\)
-Tensor(np.ones((2, 7, 3))).T @ np.ones((2, 7, 5)) → ValueError: rows of 2.*: write `\.mT`
+    ValueError: rows of 7, .* columns of 5 \(`\.T` of a stack turns all axes .*: is `\.mT` meant\?\)
+Tensor(np.ones((2, 7, 3))).T @ np.ones((2, 7, 5)) → ValueError: rows of 2.*: is `\.mT` meant
 
 # 4 Checks
 gradcheck(lambda x: x * rng.standard_normal(3), A) →
@@ -226,6 +226,7 @@ masked_softmax(s, True) → ValueError: masked_softmax takes rows
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
 cross_entropy(q, [0, 1], reduction="total") →
     ValueError: reduction is 'mean', 'sum' or 'none': got 'total'
+cross_entropy(q, [[0], [1]]) → ValueError: classes on the last axis.* the logits \(2, 3\)$
 cross_entropy(q, [[0, 1, 0], [1, 0, 0]]) → ValueError: one target for.*of one-hot rows take .argmax
 binary_cross_entropy_with_logits(t, c * 10) → ValueError: targets are 0 or 1
 cross_entropy(q, M) → ValueError: are probabilities: these do not sum to 1

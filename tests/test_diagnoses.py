@@ -298,8 +298,16 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
         gradcheck(product, A, A)
     stacks = np.ones((2, 3, 4)), np.ones((2, 4, 5))
     product = rule(np.matmul, lambda g, y, a, b: g @ b.T, lambda g, y, a, b: a.T @ g)
-    with pytest.raises(ValueError, match=r"^`\.T` of a stack.*: write `\.mT` \(in the VJP of"):
+    with pytest.raises(ValueError, match=r"^`\.T` of a stack.*: is `\.mT` meant\? \(in the VJP of"):
         gradcheck(product, *stacks)
+    of_a_matrix = rule(lambda x, w: x @ w, lambda g, y, x, w: g * w.T, lambda g, y, x, w: x.mT @ g)
+    with pytest.raises(ValueError, match="^(?!.*is `.mT` meant)"):  # (where .T is right)
+        gradcheck(of_a_matrix, stacks[0], np.ones((4, 5)))
+    named = primitive(name="matmul")(
+        lambda a, b, /: (a @ b, lambda g: g @ b.mT, lambda g: a.mT @ g)
+    )
+    with pytest.raises(TypeError, match=r"but 2 were given: a VJP takes \(g, y\)"):
+        gradcheck(named, A[:3, :3], A[:3, :3])
     full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
     words = r"^np.full does not take a Tensor: write np.broadcast_to \(in the VJP of suspect for"
     with pytest.raises(TypeError, match=words):
@@ -308,6 +316,15 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
     assert "because g leaves the record" in said(error_of(item, A))
     with pytest.raises(ValueError, match=r"gave shape \(3,\), which is neither the input's \(4,\)"):
         gradcheck(rule(np.add, lambda g, *_: g, lambda g, *_: g.sum(1)), A, ROW)
+
+
+@pytest.mark.parametrize(
+    "average", ["g.mean(axis=-1, keepdims=True)", "-(y * g).sum(axis=-1)[:, None]"]
+)
+def test_what_is_so_of_a_saturated_softmax_alone_is_not_told(average):
+    lost = eval(f"lambda g, y, x: y * (g - {average})", {})
+    sure = "\n".join(error_of(rule(softmax, lost), 100 * np.eye(3, 5), order=1).diagnoses)
+    assert "no axis" not in sure and "axis 0" not in sure
 
 
 # ------------------------------------------------------------------ over the whole vocabulary

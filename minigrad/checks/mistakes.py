@@ -150,7 +150,7 @@ def factor(case: Case) -> str | None:
 
 
 def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
-    """Return the factor k as a reader would write it, and its usual causes, at last a guess."""
+    """Return the factor k as a reader would write it, and its usual causes, a guess last."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
     less, ratio = k < 1, max(k, 1 / k)

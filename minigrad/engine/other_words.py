@@ -1,7 +1,7 @@
 """Other words: the two tables of PyTorch's, for errors and for the site's page of words.
 
-In the first, a word that ends in "=" is an option. Every other one is what PyTorch's Tensor has
-under that name. The second has what stands in PyTorch's modules, and after a dot what a model has.
+The first table has methods and attributes of PyTorch's Tensor; a word that ends in "=" is an
+option. The second has names in PyTorch's modules; a name after a dot is one of a model.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ OTHER_NAMES = {x: here.format(x.lower()) for names, here in _NAMES.items() for x
 
 
 def refuse_name(module: str, name: str) -> NoReturn:
-    """Raise AttributeError for what a module does not have; of a name of PyTorch's, with ours."""
+    """Raise AttributeError; if the name is PyTorch's, say what to write here."""
     said = f"module {module!r} has no attribute {name!r}"
     here = OTHER_NAMES.get(name) or (f"np.{name}" if name in np.__all__ else OTHER_WORDS.get(name))
     if here is None or name.startswith("_"):
@@ -91,7 +91,7 @@ def refuse_name(module: str, name: str) -> NoReturn:
 
 
 def complete(error: TypeError, options: Iterable[str]) -> None:
-    """Add to Python's error what an option with PyTorch's name is called here, or what rng is."""
+    """Complete Python's error with our name for PyTorch's option, or with how rng is made."""
     said = str(error).partition(". Did you mean")[0]  # (the guess of Python 3.13)
     for word in [f"{option}=" for option in options if f"'{option}'" in said]:
         if word in OTHER_WORDS and "; instead of " not in said:
@@ -101,7 +101,7 @@ def complete(error: TypeError, options: Iterable[str]) -> None:
 
 
 def in_our_words(function: F) -> F:
-    """Return the function; its error for PyTorch's option, or without rng, says what to write."""
+    """Return the function with its errors completed (`complete`)."""
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:

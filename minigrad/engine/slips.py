@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.engine.tensor import Tensor
 
-TURNED = "`.T` of a stack turns all axes around, not the last two alone: write `.mT`"
+TURNED = "`.T` of a stack turns all axes around, not the last two alone: is `.mT` meant?"
 PRODUCT = "is a matrix product (@) written where * belongs?"
 
 
@@ -21,7 +21,8 @@ def note_slip(error: Exception, node: Any, i: int, y: Any) -> None:
     trace: Any = error.__traceback__
     if "positional argument" in str(error) and trace.tb_next is None:  # (raised by the call itself)
         error.args = (f"{error}: a VJP takes (g, y)",)
-    shapes, how, slip = ", ".join(str(x.shape) for x in node.inputs), "", ""
+    shapes = ", ".join(str(x.shape) for x in node.inputs)
+    how = slip = ""
     words = {word for f, _ in walk_tb(trace) for word in f.f_code.co_names}
     in_product = isinstance(error, ValueError) and re.search("matmul|remapped", str(error))
     if in_product and "T" in words and y.ndim > 2:

@@ -213,7 +213,10 @@ class Tensor(Words):
 
     @property
     def grad(self) -> Array | None:
-        """∂L/∂(this leaf), once `backward` (chapter 2.2) was called. RuntimeError for a result."""
+        """∂L/∂(this leaf), once `backward` (chapter 2.2) was called.
+
+        RuntimeError for a result; so `hasattr(result, "grad")` raises it, too.
+        """
         if self.node is not None:
             raise RuntimeError(  # (After an AttributeError, Python would ask `Words.__getattr__`.)
                 f"only a leaf has a .grad, and {describe(self)} is the result of {self.node.name}: "

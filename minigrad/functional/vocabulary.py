@@ -124,7 +124,8 @@ def _where_ours_is(name: str) -> str | None:
 
 def refuse_to_exchange(t: Any, axes: tuple[Any, Any]) -> None:
     """Refuse `t.transpose(-2, -1)` in PyTorch's sense; in NumPy's it is the order of two axes."""
-    if t.ndim > 2 or (axes[0] in (0, -2) and axes[1] in (1, -1)):  # the order that they have
+    in_order = t.ndim == 2 and axes[0] in (0, -2) and axes[1] in (1, -1)
+    if t.ndim > 2 or in_order:
         raise ValueError(
             f"transpose{axes} of {describe(t)} does not exchange two axes: it takes the order of "
             f"all, as NumPy's does; use .mT, or .swapaxes{axes}"

@@ -230,7 +230,8 @@ class Folding:
         operations = [v for item in group for v in item]
         place = {v.number: k for k, v in enumerate(operations)}
         key: list[Any] = [re.sub("[0-9]+", "", call) for call in calls]
-        settings, outside = list[Any](), dict[int, int]()
+        settings: list[Any] = []
+        outside: dict[int, int] = {}
         for v in operations:
             key.append((v.operation, v.shape, v.dtype))
             settings.append(v.likeness)

@@ -28,7 +28,8 @@ gradient back, keeps the record and writes no `.grad`. Both are the engine's own
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
-- A `backward()` that ends with an error is not noted, nor is a second one; then there is no page.
+- Only the first `backward()` that ends without an error is noted. After a second one, `save`
+  refuses.
 - A module that is called twice has the scopes block and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """

@@ -10,8 +10,8 @@ The **parameters** are the leaves that require a gradient, and those that did un
 **frozen** (`p.requires_grad = False`). Optimizers skip frozen parameters. The **state**, which is
 saved, is every leaf, constants too.
 
-Some attributes are not what they seem. In a set nothing has a name, so a leaf or layer in a set is
-an error. A result hides the leaf that it was made from: of `self.b = 0.1 * Tensor(…,
+Some attributes are not what they seem. The members of a set have no names, so a leaf or layer in a
+set is an error. A result hides the leaf that it was made from: of `self.b = 0.1 * Tensor(…,
 requires_grad=True)` nothing would be trained or saved, and where that is known it is an error. So
 is a result in the place of a parameter, such as a transposed weight: compute it at each call. And a
 constant that you only look at becomes a part of the state: keep its array, `self.seen = y.data`.
@@ -89,10 +89,10 @@ class Module:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError for what is not there; of a name of PyTorch's, with ours."""
+            """Raise AttributeError; if the name is PyTorch's, say what to write here."""
             if here := OTHER_NAMES.get(f".{name}"):
                 raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
-            return super().__getattribute__(name)  # raises Python's error, or that of a property
+            return super().__getattribute__(name)  # raises Python's error; a property runs again
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute the layer's output: every subclass defines this, or forward(…)."""
