@@ -324,7 +324,12 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
 def test_what_is_so_of_a_saturated_softmax_alone_is_not_told(average):
     lost = eval(f"lambda g, y, x: y * (g - {average})", {})
     sure = "\n".join(error_of(rule(softmax, lost), 100 * np.eye(3, 5), order=1).diagnoses)
-    assert "no axis" not in sure and "axis 0" not in sure
+    assert "no axis" not in sure and "axis 0" not in sure and "along axis 1 rise" in sure
+
+
+def test_a_rule_that_is_defined_at_large_inputs_only_has_its_diagnosis():
+    thrice = rule(np.arccosh, lambda g, y, x: 3 * g / np.sqrt((x - 1) * (x + 1)))
+    assert kinds(error_of(thrice, np.array([1.5, 3.0]))) == ["factor"]
 
 
 # ------------------------------------------------------------------ over the whole vocabulary

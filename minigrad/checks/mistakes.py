@@ -76,11 +76,11 @@ class Case(Trial):
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Return a sentence for each mistake that explains the VJP for input i, at most two."""
     j = alone.wanted.index(i)
-    cases = [Case(alone, alone.claims(rng, moved), j) for moved in (0.0, 0.02)]
-    # What is mixed, or stands still, may be so at large inputs only, as of a saturated softmax.
-    tame = deepcopy(alone)
-    for k in alone.wanted:
-        tame.inputs[k] = alone.inputs[k] / max(np.abs(alone.inputs[k]).max(initial=0.0), 1.0)
+
+    def two_of(rule: Alone) -> list[Case]:
+        return [Case(rule, rule.claims(rng, moved), j) for moved in (0.0, 0.02)]
+
+    cases = two_of(alone)
     if told := _found(ignores_g, cases):
         return (told,)
     # The others assume that twice the g gives twice the gradient. And where the gradient is nearly
@@ -89,10 +89,16 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
         return ()
     found: list[str] = []
     mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
+    # What is mixed, or stands still, is seen at inputs of at most 1: a softmax may be saturated.
+    small = deepcopy(alone)
+    for k in alone.wanted:
+        small.inputs[k] = alone.inputs[k] / max(np.abs(alone.inputs[k]).max(initial=0.0), 1.0)
+    small_cases = cases
+    with suppress(Exception):  # (the rule may not be defined there)
+        small_cases = two_of(small)
     for mistake in (*mistakes, stands_still):
-        everywhere = mistake in (the_wrong_axis, stands_still)
-        more = [Case(tame, tame.claims(rng), j)] if everywhere else []
-        if told := _found(mistake, cases + more):
+        structural = mistake in (the_wrong_axis, stands_still)
+        if told := _found(mistake, small_cases if structural else cases):
             found.append(told)
             cases[0].known = cases[1].known = True
     return tuple(found[:2])
