@@ -68,7 +68,7 @@ _NAMES = {
     "GELU ReLU SiLU Sigmoid Softmax Softplus Tanh": "the function minigrad.{}",
     "MSELoss": "minigrad.mse(predictions, targets)",
     "ModuleDict ModuleList ParameterList": "a list, or a dict: a Module finds what it holds",
-    "MultiHeadAttention MultiheadAttention": "`from attention import MultiHeadAttention`",
+    "MultiHeadAttention MultiheadAttention": "from attention import MultiHeadAttention",
     "Parameter": "Tensor(values, requires_grad=True)",
     "as_tensor from_numpy tensor": "minigrad.Tensor(values)",
     "clip_grad_norm_ utils": "minigrad.optim.clip_gradients(parameters, max_norm)",
