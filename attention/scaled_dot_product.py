@@ -5,11 +5,11 @@ In chapter 0: `return softmax(multiply(matmul(q, transpose(k)), Value(scale)))`.
 How can one vector get information from others, without knowing which of them has it? The vectors
 form a sequence, for example one for each word, and the place of each is a position. Every position
 has a key k, which describes what can be found there, and a value v, which is what is found there. A
-position that looks for something forms a query q. (All three are the vector times a learned matrix,
-chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k, where d_k is the
-number of entries of q and of k, it is called the **score**. Softmax turns the scores into weights
-that sum to 1, and the result is the average of the values with these weights. With one query, key
-or value in each row of Q, K and V,
+position that looks for something forms a query q. (Each of the three is the vector times a learned
+matrix of its own: chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k,
+where d_k is the number of entries of q and of k, it is called the **score**. Softmax turns the
+scores into weights that sum to 1, and the result is the average of the values with these weights.
+With one query, key or value in each row of Q, K and V,
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
@@ -75,7 +75,8 @@ less. Over all keys these numbers sum to 0, since raising all scores together ch
 The gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. A step
 of descent goes against the gradient. It subtracts from q a positive multiple of each key whose
 value raises the loss more than the average, and it adds a positive multiple of each of the others.
-What surely falls in a small step is the loss: by rate · ‖∂L/∂q‖², at first order.
+In the step -rate · ∂L/∂q the loss falls, by about rate · ‖∂L/∂q‖² if the rate is small. (Whether
+the score of a key falls is another question, which is answered below.)
 
 The keys get steps too. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step subtracts a multiple of q from key j if
 its value raises the loss more than the average, and adds a multiple of q if less. And as
@@ -112,7 +113,7 @@ numbers of the engine are on the left, and those of `attention_backward` on the 
     array([[0.61, 0.39]])
 
 After the step q looks less at key 1, whose value raises the loss, and more at key 2. These two keys
-are orthogonal, so each of them moves its own score only.
+are orthogonal, so the multiple of a key that is added to q changes the score of this key only.
 
 **Does the score of a key fall if its value raises the loss more than the average?** If the key
 itself makes the step, it does, for a single query: q·kⱼ changes by -rate · scale · ∂L/∂zⱼ ‖q‖². If
@@ -131,7 +132,7 @@ and g at random, and look at the keys whose values raise the loss more than the 
 step of q raises the scores of 6 % of them with 2 keys at d_k = 4. At d_k = 64 it is 34 % of them
 with 64 keys, and 45 % with 1,024.
 
-A key that this query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
+A key that a query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
 gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its
 result is 0, and no gradient goes through it.
 
@@ -201,7 +202,8 @@ def attention(
           longer sum to 1 in each row. That is intended: on average over many calls they do, since
           Dropout divides them by the probability that a weight stays (chapter 6.4)
 
-    Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of the two:
+    Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of their
+    two values:
 
     >>> attention(Tensor([[0.0]]), Tensor([[1.0], [2.0]]), Tensor([[1.0], [5.0]]))
     Tensor([[3.]])

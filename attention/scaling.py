@@ -8,9 +8,10 @@ The dot products grow, and softmax saturates: that is true. A product q·k is a 
 mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
 weight on one key.
 
-That the gradients vanish is mostly not true. Take one query q as a column. Its scores are
-z = scale · K q, and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6),
-and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
+That the gradients vanish is mostly not true: the typical one vanishes, and only at a large d_k or
+with few keys, and the mean does not. Take one query q as a column. Its scores are z = scale · K q,
+and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product
+passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 
@@ -58,8 +59,8 @@ is algebra, and not a measurement. What the measurement tests is the code, and t
 scale matter only through s.
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
-every scale. All of it is at the start of a training; the demo `recall` trains one head with and
-without the scale. The laboratory has further measurements.
+every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one
+head with and without the scale. The laboratory has further measurements.
 
 For each d_k and number of keys: is the median larger without the scale? And the mean?
 
@@ -90,7 +91,7 @@ import numpy as np
 from attention.scaled_dot_product import attention, over_keys, scale_factor
 from minigrad import Tensor, gradients
 
-DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead: a scaled one of 64 keys gets 0.17
+DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead (median with the scale, 64 keys: 0.17)
 Array = np.ndarray[Any, Any]
 Exponent = float | Callable[[int], float]
 

@@ -10,11 +10,11 @@ array with more axes is laid out in one row first.) The chain rule is a product 
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
 (∂L/∂y · ∂y/∂h) · ∂h/∂x, each product is one row again, with one number for each element of h, and
-then of x. From the right each product is a matrix, with a column for every element of x. And from
-the left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and
-has a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
-where the vector is g. This is reverse mode. It is right for training, where one loss meets a
-million parameters.
+then of x. From the right each product but the last is a matrix, with a column for every element of
+x. And from the left no Jacobian is ever built: a rule needs only the product of a row g with its
+Jacobian, and has a formula for that product. The formula is called a **VJP**, short for
+vector-Jacobian product, where the vector is g. This is reverse mode. It is right for training,
+where one loss meets a million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by the sum of both effects. Each use of x sends a **contribution**, and the gradient
@@ -22,12 +22,13 @@ of x is their sum. The same holds for an element that NumPy copies to many place
 of shape (2, 3) and c of shape (3,), g has the shape (2, 3), and ∂L/∂c = `g.sum(axis=0)`. This is
 **un-broadcasting**, in the function `_fitted` below.
 
-Because a gradient is a sum, the order matters. A result may pass its gradient on only when the
-gradient is complete, that is, when everything that leads from it to L has sent its contribution. A
-result is made after its inputs, so it is newer than each input that is a result itself. It stays
-newer, because only a leaf is ever given another array (chapter 1.1). So take, of all the results
-that have received something and wait to pass it on, the **newest**. In this picture the arrows lead
-forward, from each input to the result that uses it:
+A gradient is such a sum, and it must be complete before it is passed on. So the results must be
+visited in the right order: a result passes its gradient on when everything that leads from it to L
+has sent its contribution. A result is made after its inputs, so it is newer than each input that is
+a result itself. That stays so: a leaf that is given another array (chapter 1.1) becomes newer, but
+a result never gets another one. So take, of all the results that have received something and wait
+to pass it on, the **newest**. In this picture the arrows lead forward, from each input to the
+result that uses it:
 
     time   1          2               3                 4
            x ───────▶ a = x² ───────▶ b = a + x ──────▶ L = a b
