@@ -8,10 +8,10 @@ The dot products grow, and softmax saturates: that is true. A product q·k is a 
 mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
 weight on one key.
 
-That the gradients vanish is mostly not true: the typical one vanishes, and only at a large d_k or
-with few keys, and the mean does not. Take one query q as a column. Its scores are z = scale · K q,
-and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product
-passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
+That the gradients vanish is mostly not true. The median gradient vanishes only at a large d_k or
+with few keys, and the mean gradient does not vanish. Take one query q as a column. Its scores are z
+= scale · K q, and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6),
+and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 
@@ -38,8 +38,8 @@ median with it, from 20 repeats of 512 queries with the seed 0:
     d_k = 512        .0005         .24          4.5
     d_k = 1024        4e-6         .03          1.0
 
-(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. Elsewhere the two are called
-"about 2,000 times smaller" and "about 5 times larger".)
+(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and its picture call
+the two "about 2,000 times smaller" and "about 5 times larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
 except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
@@ -137,7 +137,7 @@ def heads(
 
     Entries of q and k are independent N(0, deviation²), and those of ∂L/∂p N(0, 1). Every
     `per_key_set` queries share a set of `keys` keys, and the sets are drawn one after the other:
-    4,096 keys of 1,024 features for 512 queries would be 540 MB at once.
+    the 16 sets for 512 queries, of 4,096 keys with 1,024 features, would be 540 MB at once.
     """
     found = []
     for _ in range(queries // per_key_set):

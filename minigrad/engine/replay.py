@@ -25,10 +25,10 @@ of shape (2, 3) and c of shape (3,), g has the shape (2, 3), and ∂L/∂c = `g.
 A gradient is such a sum, and it must be complete before it is passed on. So the results must be
 visited in the right order: a result passes its gradient on when everything that leads from it to L
 has sent its contribution. A result is made after its inputs, so it is newer than each input that is
-a result itself. That stays so: a leaf that is given another array (chapter 1.1) becomes newer, but
-a result never gets another one. So take, of all the results that have received something and wait
-to pass it on, the **newest**. In this picture the arrows lead forward, from each input to the
-result that uses it:
+a result itself. This order never changes, because a result keeps its array, and so its time. (A
+leaf can be given another array and become newer, but a leaf passes nothing on.) So take, of all the
+results that have received something and wait to pass it on, the **newest**. In this picture the
+arrows lead forward, from each input to the result that uses it:
 
     time   1          2               3                 4
            x ───────▶ a = x² ───────▶ b = a + x ──────▶ L = a b

@@ -8,8 +8,9 @@ that returns its value and then one VJP for each tensor input. (A VJP gets g and
     >>> def multiply(a, b, /):
     ...     return a * b, lambda g, y: g * b, lambda g, y: g * a
 
-`primitive` turns a rule into an operation. In its simplest form it is the `operation` below, which
-calls the rule with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
+`primitive` turns a rule into an operation. Its simplest form is `simplest`, below. The operation
+that it returns calls the rule with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds
+the VJPs:
 
     >>> from minigrad import Tensor
     >>> from minigrad.engine.record import Node
