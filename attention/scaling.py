@@ -8,10 +8,10 @@ The dot products grow, and softmax saturates: that is true. A product q·k is a 
 mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
 weight on one key.
 
-That the gradients vanish is mostly not true. The median gradient vanishes only at a large d_k or
-with few keys, and the mean gradient does not vanish. Take one query q as a column. Its scores are z
-= scale · K q, and its weights p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6),
-and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
+That the gradients vanish is mostly not true, and this chapter says when it is. Take one query q as
+a column. Its scores are z = scale · K q, and its weights p = softmax(z). Softmax passes back
+∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11).
+Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 
