@@ -317,7 +317,7 @@ def _bands(parts: Array) -> Iterator[Array]:
     """
     size = np.abs(parts)
     upper = size.max(initial=0) / BAND
-    lowest = size.max(initial=0) * np.finfo(float).eps  # below this everything is rounding
+    lowest = size.max(initial=0) * EPS  # below this everything is rounding
     while upper > lowest:
         band = (size <= upper) & (size > upper / BAND)
         if band.any():

@@ -32,7 +32,7 @@ import numpy as np
 from minigrad.checks.checking import DOUBT, Trial, Wrong
 from minigrad.checks.claims import Claims, GradientError, tensors
 from minigrad.checks.culprit import Search
-from minigrad.checks.differences import elementwise
+from minigrad.checks.differences import EPS, elementwise
 from minigrad.checks.mistakes import diagnosed
 from minigrad.engine.tensor import Array
 
@@ -103,7 +103,7 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
     for a nearer step, and the claim is between them.
     """
     trial, i, j = wrong.trial, wrong.trial.i, wrong.trial.j
-    rounding = 1000 * np.finfo(float).eps * trial.claims.magnitude[j] / NEARER
+    rounding = 1000 * EPS * trial.claims.magnitude[j] / NEARER
     for flat in chosen:
         u = np.zeros(trial.point.shape)
         u.flat[flat] = trial.length.flat[flat]

@@ -105,12 +105,12 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
-    """Return the sentence that a mistake gives in all cases; None if they differ or it fails."""
+    """Return the sentence that a mistake gives in both cases; None if they differ or it fails."""
     try:
-        first, *others = (mistake(case) for case in cases)
+        first, second = (mistake(case) for case in cases)
     except Exception:
         return None
-    return first if all(other == first for other in others) else None
+    return first if first == second else None
 
 
 def _same(a: Array, b: Array) -> bool:

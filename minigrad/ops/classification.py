@@ -121,7 +121,7 @@ def _truth(logits, targets, ignore_index, label_smoothing, reduction):
     else:
         one_hot = "; of one-hot rows take .argmax(-1)" if targets.shape == logits.shape else ""
         raise ValueError(
-            f"one target for each row, with the classes on the last axis: the targets are "
+            "one target for each row, with the classes on the last axis: the targets are "
             f"{targets.dtype} {targets.shape}, the logits {logits.shape}{one_hot}"
         )
     n = counts.sum() if reduction == "mean" else 1
