@@ -2,8 +2,8 @@
 
 `python -m demos` lists them, `python -m demos NAME` runs one. A demo is a script in cells
 (`# %%`): a plain program, and a notebook in editors that know the mark. Each demo is in the folder
-of its kind, and its name is the name of its file. This module holds what the demos share: the list
-of their files, their options, and an output folder that is tested before the work starts.
+of its kind, and its name is the name of its file. This module holds what the demos share: their
+options, and an output folder that is tested before the work starts.
 """
 
 from __future__ import annotations
@@ -23,25 +23,10 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
-KINDS = (
-    "first",
-    "learn",
-    "laboratory",
-    "tasks",
-    "pretrained",
-    "texts",
-    "museum",
-    "speed",
-    "site",
-)  # the folders, in the order of the list
+from demos._files import KINDS, files, stop
 
-
-def files() -> dict[str, Path]:
-    """Return where each demo is, by its name."""
-    found = (sorted((Path(__file__).parent / kind).glob("[!_]*.py")) for kind in KINDS)
-    return {path.stem: path for paths in found for path in paths}
+__all__ = ["KINDS", "files", "options", "stop"]
 
 
 def options(
@@ -99,11 +84,8 @@ def options(
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # (its page shows the cells of this file)
     writable(chosen.out)
-    from demos._list import refuse_others  # not above: the list of demos needs no NumPy
-
-    refuse_others(chosen.out / "index.html")
     if steps:
-        from demos._training import forget
+        from demos._training import forget  # (the list of demos needs no NumPy)
 
         if not chosen.resume:
             forget(chosen)
@@ -120,9 +102,3 @@ def writable(folder: Path) -> None:
             pass
     except OSError as error:
         stop(f"cannot write to the output folder {folder}: {error.strerror}; choose one with --out")
-
-
-def stop(sentence: str, *, code: int = 2) -> NoReturn:
-    """End with one sentence on stderr and a non-zero exit, without a traceback."""
-    print(sentence, file=sys.stderr)
-    raise SystemExit(code)

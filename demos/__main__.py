@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import io
 import os
-import re
 import runpy
 import signal
 import sys
 from pathlib import Path
 
-from demos import KINDS, files, stop
-
-
-def said(path: Path) -> str:
-    """Return a module's docstring without running the module."""
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
-
-
-def seconds(docstring: str) -> str:
-    """Return the seconds that a demo takes: its docstring has them after the command."""
-    found = re.search(r"^ +python -m demos .*# (\d+) s$", docstring, re.MULTILINE)
-    return found[1] if found else "?"
+from demos._files import DEMOS, KINDS, docstring, files, seconds, stop
 
 
 def main() -> None:
@@ -41,12 +28,11 @@ def main() -> None:
             "python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--marks] [--resume]"
         )
         for kind in KINDS:
-            print(f"\n{said(Path(__file__).parent / kind / '__init__.py').partition(' · ')[2]}\n")
+            print(f"\n{docstring(DEMOS / kind / '__init__.py').partition(' · ')[2]}\n")
             for name, path in known.items():
                 if path.parent.name == kind:
-                    docstring = said(path)
-                    line = docstring.splitlines()[0]
-                    print(f"  {name:<18}{seconds(docstring):>4} s   {line}")
+                    line = docstring(path).splitlines()[0]
+                    print(f"  {name:<18}{seconds(path):>4} s   {line}")
         print("\n(--steps and --resume: only for demos that train)")
         pages = Path("out") / "index.html"
         if pages.is_file():
@@ -59,7 +45,7 @@ def main() -> None:
         meant = f" (did you mean {close[0]}?)" if close else ""
         stop(f"there is no demo {name!r}{meant}: the demos are {', '.join(known)}")
     del sys.argv[1]
-    kind, docstring = known[name].parent.name, said(known[name])
+    kind, text = known[name].parent.name, docstring(known[name])
     # What schedulers send ends a demo as Ctrl-C does. (A training handles both by itself.)
     ended_by = [signal.SIGINT]
 
@@ -77,7 +63,7 @@ def main() -> None:
         raise
     except KeyboardInterrupt as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would hide the sentence
-        again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
+        again = "; --resume keeps the trainings that are done" if "--resume" in text else ""
         stop(f"{str(error) or 'stopped'}{again}", code=128 + ended_by[-1])
     except ImportError as error:
         if error.name is None:  # a sentence of our own

@@ -16,7 +16,7 @@ from attention.figures import ABLATION, MODEL, REFERENCE, name_ends, new_figure
 from demos._training import Run
 
 if TYPE_CHECKING:
-    from demos.publish import Published
+    from demos.pages.publish import Published
 
 
 class Line(NamedTuple):

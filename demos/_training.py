@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from tqdm import tqdm
 
-from demos import stop
+from demos._files import stop
 from minigrad import keep_memory
 from minigrad.nn import Module
 from minigrad.optim import Optimizer

@@ -21,8 +21,8 @@ from attention.maps import plot_heads
 from demos import options
 from demos.first._back import QUERIES, alt, facts
 from demos.first._hero import save_hero
-from demos.publish import publish
-from demos.site._parts import figure, inlined
+from demos.pages.publish import publish
+from demos.pages.tables import figure, inlined
 from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
 from minigrad.graphs.render import described
 from minigrad.optim import Adam

@@ -13,7 +13,7 @@ import numpy as np
 
 from attention import attention, attention_backward
 from demos import options
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, numerical_gradient, softmax
 from minigrad.graphs.render import described
 

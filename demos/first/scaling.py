@@ -20,7 +20,7 @@ from attention.scaling import DEAD, MEASURED, ratios, summary, sweep, typical_qu
 from demos import options
 from demos.first._sweep import plot_sweep, plus_minus
 from demos.laboratory._figures import plot_map
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Steps, Tensor, gradients, graph, numerical_gradient
 from minigrad.graphs.render import described
 

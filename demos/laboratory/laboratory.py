@@ -28,9 +28,9 @@ from demos.laboratory._steps import FULL, Steps
 from demos.laboratory._steps import sweeps as sweeps_of_steps
 from demos.laboratory._trained import KEPT, AllTrained
 from demos.laboratory._trained import sweeps as sweeps_of_trained
-from demos.publish import publish
-from demos.site._source import cells
-from demos.site._templates import inline, slug
+from demos.pages.publish import publish
+from demos.pages.source import cells
+from demos.pages.text import inline, slug
 
 
 def add(parser):

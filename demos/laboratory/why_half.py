@@ -20,7 +20,7 @@ from attention.figures import REFERENCE, SCALED, SCALED_TWICE, UNSCALED, name_en
 from attention.scaling import ratios, sweep, top_tenth
 from demos import options
 from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
-from demos.publish import publish
+from demos.pages.publish import publish
 
 chosen = options("why_half", __doc__.splitlines()[0])
 page = publish(chosen)

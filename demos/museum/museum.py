@@ -13,12 +13,12 @@ import difflib
 import inspect
 
 from demos import options, stop
+from demos.museum._pages import HERE, drawing, html, seen, text
 from demos.museum.exhibits import NAMES, exhibit, source
-from demos.publish import publish
-from demos.site._exhibits import drawing, html, seen, text
-from demos.site._parts import columns, figure, set_text
-from demos.site._source import coloured
-from demos.site._templates import FOLDER, inline, markdown
+from demos.pages.publish import publish
+from demos.pages.source import coloured
+from demos.pages.tables import columns, figure
+from demos.pages.text import inline, markdown, set_text
 
 if not __debug__:
     stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")
@@ -75,7 +75,7 @@ else:
 # shown here are those that ran.
 
 links = (f'<a href="#exhibit-{each.number}">{each.number}</a>' for each in exhibits)
-script = (FOLDER / "exhibit.js").read_text("utf-8")
+script = (HERE / "exhibit.js").read_text("utf-8")
 page.program(f"<p>{' '.join(links)}</p>", script=script)
 for each in exhibits if not asked else ():
     check = coloured("\n".join(source(each.module.check, docstring=False)), {})

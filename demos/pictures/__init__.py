@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from demos.site import _templates
-from demos.site._templates import formula, inline
+from demos.pages import page
+from demos.pages.text import formula, inline
 
 CHAPTERS = {  # chapter → the module of its picture
     "0": "loop",
@@ -99,7 +99,7 @@ def number(x: float, digits: int = 3) -> str:
 
 def data(found: object) -> str:
     """Return what a picture's script is given, as JSON."""
-    return f'<script type="application/json">{_templates.data(found)}</script>'
+    return f'<script type="application/json">{page.data(found)}</script>'
 
 
 def slider(name: str, low: float, high: float, start: float, step: float = 1) -> str:

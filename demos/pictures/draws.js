@@ -1,5 +1,5 @@
 "use strict";
-// Random numbers of mean 0 and variance 1: the same as demos/laboratory/explorable/__init__.py draws.
+// Random numbers of mean 0 and variance 1: the same as demos/pictures/draws.py draws.
 
 function normals(seed, count) {
   const found = new Float64Array(count);

@@ -7,8 +7,8 @@ and J is softmax's derivative. So one draw of scores and of ∂L/∂p serves eve
 import numpy as np
 
 from attention.scaling import DEAD
-from demos.laboratory.explorable import normal
 from demos.pictures import data, drawing, figure, line, number, place, slider, text
+from demos.pictures.draws import normal
 from minigrad import Tensor, gradients, softmax
 
 SEED, HALF = 0, 2**18  # numbers for the scores, and as many for ∂L/∂p

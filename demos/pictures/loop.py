@@ -2,8 +2,8 @@
 
 import re
 
+from demos.pages.text import inline
 from demos.pictures import box, drawing, figure, line, number, text
-from demos.site._templates import inline
 from minigrad.idea import Value, minus_log, multiply
 
 PLACES = {"x": (48, 60), "c": (48, 175), "a": (172, 60), "b": (296, 115), "L": (418, 115)}

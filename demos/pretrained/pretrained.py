@@ -27,6 +27,7 @@ from attention.masks import causal_mask
 from attention.scaling import top_tenth
 from demos import options, stop
 from demos._kept import keep, made
+from demos.pages.publish import publish
 from demos.pretrained import _recovery
 from demos.pretrained._agreement import PROBLEMS, SIGNS, compare_calculator, compare_writer, right
 from demos.pretrained._figures import plot_factor, plot_ratios, plot_recovery
@@ -34,7 +35,6 @@ from demos.pretrained._heads import AWAY, loss_on, own_texts, see, set_scale, sh
 from demos.pretrained._kept_heads import TwoModels, kept_heads, log_ratios, middle
 from demos.pretrained._loading import LANGUAGES, calculators, tokenizer, untrained, writer
 from demos.pretrained._recovery import FEW, HEADS, LEARNED, LOOKS, MANY, MORE, OTHERS, Recovered
-from demos.publish import publish
 
 NAMES = [f"{block}.{head}" for block in range(1, 5) for head in range(1, 5)]
 LONGEST = 128  # positions that the English model was trained with

@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from demos.pages.page import Page
 from demos.site._contents import PRELUDE, ROOT
-from demos.site._templates import Page
 
 
 def version() -> str:

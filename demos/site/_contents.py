@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from demos.site._source import Source, sources
-from demos.site._templates import slug
+from demos.pages.source import Source, sources
+from demos.pages.text import slug
 
 ROOT = Path(__file__).parents[2]
 PRELUDE = """import numpy as np

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from attention.scaling import typical_query
-from demos import files
+from demos._files import files
 from demos.learn._mistakes import mistaken
 from demos.learn._running import judged
 from demos.learn.exercises import FOLDER as EXERCISES
-from demos.site._chapters import Book
+from demos.museum._pages import puzzle
+from demos.museum.exhibits import exhibit
+from demos.pages.page import Page, fill
+from demos.pages.text import formula, inline
+from demos.pictures.bars import bars
+from demos.site._book import Book
 from demos.site._contents import PICTURES
-from demos.site._templates import Page, fill, formula, inline
-from minigrad import Tensor, gradients, softmax
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
     "A product q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
@@ -26,8 +27,8 @@ FINDINGS = (  # sentences of chapter 16, where a test finds them
 )
 
 
-def landing(book: Book, exhibit: str) -> Page:
-    """Return the first page; `exhibit` is the HTML of one exhibit."""
+def landing(book: Book) -> Page:
+    """Return the first page."""
     chapters = book.chapters
     evening = [each for each in chapters.values() if each.star]
     idea, rules = book.files["minigrad.idea"], book.files["minigrad.ops.softmaxes"]
@@ -39,7 +40,7 @@ def landing(book: Book, exhibit: str) -> Page:
     stop = '<li><a href="{}"><b>{}</b> {}</a> <small>{} min</small></li>'
     stations = (stop.format(x.page, x.number, formula(x.title), x.minutes) for x in evening)
     text = fill(
-        "landing",
+        Path(__file__).with_name("landing.html"),
         idea=chapters["0"].page,
         attention=chapters["11"].page,
         softmax=chapters["3.6"].page,
@@ -55,23 +56,9 @@ def landing(book: Book, exhibit: str) -> Page:
         bars=bars(),
         told=escape("\n\n".join(told), quote=False),
         evening="".join(stations),
-        exhibit=exhibit,
+        exhibit=puzzle(exhibit("wrong_axis")),
         scale=formula("1/√d_k"),
         findings="".join(f'<p class="card">{inline(x, book.links)}</p>' for x in FINDINGS),
     )
     says = "An autograd engine in NumPy, and attention on top of it, as a book of linked pages."
     return Page("index.html", "How does a gradient get back through attention?", [text], says)
-
-
-def bars() -> str:
-    """Return a picture: the weights of a query above, and the gradient at its scores below."""
-    q, k, v, g = typical_query(512, keys=5, rng=np.random.default_rng(0))
-    scores = Tensor((q @ k.T / np.sqrt(512)).ravel(), requires_grad=True)
-    weights = softmax(scores)
-    (back,) = gradients(weights, [scores], (g @ v.T).ravel())
-    bar = '<rect class="{}" x="{}" y="{:.1f}" width="36" height="{:.1f}"/>'
-    shown = ""
-    for i, (weight, gradient) in enumerate(zip(130 * weights.data, 130 * back, strict=True)):
-        shown += bar.format("forward", 10 + 46 * i, 60 - weight, weight)
-        shown += bar.format("backward", 10 + 46 * i, 95 - max(gradient, 0), abs(gradient))
-    return f'<svg viewBox="0 0 240 150" aria-hidden="true">{shown}</svg>'

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from textwrap import indent
 
+from demos.pages.source import cells
 from demos.site._contents import PRELUDE
-from demos.site._source import cells
 
 COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -37,6 +37,11 @@ def of_demo(path: Path) -> str:
         text = f"## {cell.heading}\n" * bool(cell.heading) + cell.comment
         shown += [_cell("markdown", text), _cell("code", cell.code)]
     return _notebook(shown)
+
+
+def notebook(name: str) -> str:
+    """Return the link to a notebook."""
+    return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
 
 
 def _taken_apart(docstring: str) -> list[dict]:

@@ -26,17 +26,20 @@ from concurrent.futures import ProcessPoolExecutor
 from html import escape
 
 from demos import files, options, stop
-from demos._list import renew_list
-from demos.museum.exhibits import exhibit
-from demos.site import _shows
-from demos.site._chapters import Book
+from demos._files import DEMOS
+from demos.laboratory import _pages as laboratory
+from demos.learn import _pages as learn
+from demos.museum import _pages as museum
+from demos.pages.publish import refuse_to_replace, renew_list
+from demos.site import _demos
+from demos.site._book import Book
+from demos.site._chapters import page_of_chapter, page_of_contents, page_of_tool
 from demos.site._checking import failures, version, wrong_links
 from demos.site._contents import ROOT, book
-from demos.site._exhibits import puzzle
-from demos.site._explore import explore, write_explorables
+from demos.site._document import document
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
-from demos.site._templates import FOLDER
+from demos.site._words import words
 from minigrad.runs.saving import write_whole
 
 LEFT_OUT = ("site", "learn", "benchmark")  # of --all
@@ -56,13 +59,14 @@ def more(parser: argparse.ArgumentParser) -> None:
 
 
 chosen = options("site", __doc__.splitlines()[0], add=more)
+refuse_to_replace(chosen.out / "index.html")
 base = escape(chosen.base.rstrip("/"))
 began = time.perf_counter()
 
 # %% Examples
 # All examples of the book are run, beside the writing of the pages.
 
-contents = Book(*book())
+contents = Book(*book(), chosen.out)
 names = list(contents.files)
 pool = ProcessPoolExecutor(2)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
@@ -80,11 +84,11 @@ for name in files() if chosen.all else ():
 
 # %% Pages
 
-pages = [landing(contents, puzzle(exhibit("wrong_axis"))), contents.page(), _shows.words(contents)]
-pages += [contents.chapter(each) for each in contents.chapters.values()]
-pages += [contents.tool(each) for each in contents.tools]
-pages += [*explore(contents, chosen.out), *_shows.exercises(contents), *_shows.museum(contents)]
-pages += _shows.demos(contents, chosen.out)
+pages = [landing(contents), page_of_contents(contents), words(contents)]
+pages += [page_of_chapter(contents, each) for each in contents.chapters.values()]
+pages += [page_of_tool(contents, each) for each in contents.tools]
+for show in (laboratory, learn, museum, _demos):
+    pages += show.pages(contents)
 
 # %% Files
 
@@ -93,7 +97,7 @@ footer = f"{version()}. {made}"
 written = {}
 for page in pages:
     head = SHARED.format(base, page.file) if base else ""
-    written[page.file] = page.document(footer, head=head)
+    written[page.file] = document(page, footer, head=head)
 written["find.js"] = contents.found()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
@@ -106,12 +110,12 @@ if base:
 (chosen.out / "notebooks").mkdir(exist_ok=True)
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
-for name in ("site.css", "site.js", "exhibit.js", "softmax.js"):
-    shutil.copyfile(FOLDER / name, chosen.out / name)
-programs = shutil.ignore_patterns("*.py", "__pycache__")
+for path in ("pages/site.css", "site/site.js", "museum/exhibit.js"):
+    shutil.copy(DEMOS / path, chosen.out)
+programs = shutil.ignore_patterns("*.py", "*.md", "*.html", "__pycache__")
 there = {"ignore": programs, "dirs_exist_ok": True}
-shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", **there)
-write_explorables(chosen.out)
+shutil.copytree(DEMOS / "pictures", chosen.out / "pictures", **there)
+laboratory.write_explorables(chosen.out)
 
 # %% Checks
 

@@ -18,7 +18,7 @@ from attention.transformer import Stack
 from demos import options
 from demos._losses import compare
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine

@@ -27,7 +27,7 @@ from attention.maps import plot_heads
 from demos import options
 from demos._losses import centred, draw_levels, draw_line
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine

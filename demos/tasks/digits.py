@@ -20,7 +20,7 @@ from attention.figures import KINDS, name_ends, name_place, new_figure
 from demos import options
 from demos._losses import compare, draw_levels
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
 from minigrad.optim import AdamW, warmup_cosine

@@ -19,7 +19,7 @@ from attention.maps import plot_heads
 from demos import options
 from demos._losses import Line, draw_losses
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD

@@ -17,7 +17,7 @@ from attention.scaling import entropy
 from demos import options
 from demos._losses import compare
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine

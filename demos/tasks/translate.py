@@ -20,7 +20,7 @@ from attention.maps import plot_heads
 from demos import options
 from demos._losses import compare
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 

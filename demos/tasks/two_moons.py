@@ -16,7 +16,7 @@ from attention.figures import KINDS, new_figure
 from demos import options
 from demos._losses import compare
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
 from minigrad.optim import Adam

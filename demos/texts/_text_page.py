@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from attention.figures import name_ends, name_place, new_figure
-from demos.publish import Published
-from demos.site._parts import printed, set_text
-from demos.site._templates import inline, markdown
+from demos.pages.publish import Published
+from demos.pages.tables import printed
+from demos.pages.text import inline, markdown, set_text
 from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described

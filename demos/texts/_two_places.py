@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from attention import attention_weights, multi_head_attention, split_heads
 from attention.maps import plot_heads
-from demos.publish import Published
+from demos.pages.publish import Published
 from minigrad import Tensor, mse, no_grad
 from minigrad.nn import Linear, Module
 from minigrad.optim import Adam, warmup_cosine

@@ -17,7 +17,7 @@ from attention.maps import plot_heads
 from attention.scaling import entropy
 from demos import options
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
 from demos.texts.sources import counted
 from demos.texts.sources import love_transformers as source

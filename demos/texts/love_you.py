@@ -18,7 +18,7 @@ from attention.figures import HALFWAY, TEXT, UNIT
 from attention.maps import plot_heads
 from attention.scaling import entropy
 from demos import options
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
 from demos.texts.sources import counted, parsed
 from demos.texts.sources import love_you as source

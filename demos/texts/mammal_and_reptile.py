@@ -24,7 +24,7 @@ from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Run
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
 from demos.texts.sources import counted
 from demos.texts.sources import mammal_and_reptile as source

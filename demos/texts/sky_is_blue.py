@@ -22,7 +22,7 @@ from attention import attention, attention_weights, causal_mask, padding_mask, s
 from attention.figures import HALFWAY, TEXT, UNIT, name_ends, name_place, new_figure
 from demos import options
 from demos._losses import draw_levels
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts import _two_places as two_places
 from demos.texts._text_page import both_passes, checked, doubts, numbers
 from demos.texts.sources import agreeing, of_weights

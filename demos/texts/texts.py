@@ -11,7 +11,7 @@ not errors of arithmetic. They are claims that were never computed.
 # %% Set-up
 
 from demos import options
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts._text_page import cells
 from demos.texts.sources import (
     KINDS,

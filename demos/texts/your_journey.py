@@ -24,7 +24,7 @@ from attention.figures import HALFWAY, UNIT
 from attention.mapping import to_ours, to_theirs
 from attention.scaling import entropy
 from demos import options
-from demos.publish import publish
+from demos.pages.publish import publish
 from demos.texts import _one_vector
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
 from demos.texts.sources import agreeing, counted, of_weights

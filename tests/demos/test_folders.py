@@ -10,11 +10,11 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from demos._list import PAGE, QUICK, read, renew_list
 
 from demos import files, options
-from demos._list import PAGE, QUICK, read, renew_list
 from demos._training import Run
-from demos.site._templates import page_alone
+from demos.pages.page import page_alone
 from minigrad.nn import Linear
 from minigrad.optim import SGD
 

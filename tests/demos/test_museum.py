@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from demos.site._exhibits import drawing, seen, text
 
 from attention import attention, attention_weights, causal_mask, split_heads
 from attention.figures import D_K
@@ -17,7 +18,6 @@ from demos.museum.exhibits import shown as as_text
 from demos.museum.exhibits._engine import Value
 from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
-from demos.site._exhibits import drawing, seen, text
 from minigrad import Tensor, cross_entropy, getitem, gradients, softmax, where
 from tests.demos.running import ROOT, demo_here, python
 

@@ -9,8 +9,8 @@ import pytest
 
 from attention import attention_backward
 from attention.positions import sinusoidal
+from demos.pages.page import FOLDER
 from demos.pictures import error, number, product, valley, waiting, way_back
-from demos.site._templates import FOLDER
 from minigrad import idea
 
 # The texts of a drawing that leave it, and the pairs that overlap.

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from attention.scaling import ratios, saturation, sweep
-from demos.laboratory.explorable import normal
+from demos.pages.page import FOLDER
+from demos.pictures.draws import normal
 from demos.pictures.hill import HALF, SEED, SPREADS, lengths, picture, ratio
 from demos.site._chapters import Book
 from demos.site._contents import book
-from demos.site._templates import FOLDER
 
 SETTINGS = [(64, 64), (16, 5), (256, 8), (32, 512), (1024, 1024)]  # d_k and the number of keys
 

@@ -7,7 +7,7 @@ import pytest
 
 import demos
 from demos import options
-from demos.site._parts import printed
+from demos.pages.tables import printed
 from tests.demos.running import ROOT, python
 
 HOSTILE = '</script><b>&"'
@@ -23,7 +23,7 @@ What stands below the command.
 # %% Set-up
 from attention.figures import new_figure
 from demos import options
-from demos.publish import publish
+from demos.pages.publish import publish
 from minigrad import Steps, Tensor, graph
 chosen = options("fake", "A title", quick=True)
 page = publish(chosen)

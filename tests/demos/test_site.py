@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 
 import pytest
 
+from demos.pages.page import Page
+from demos.pages.text import columns, display, formula, inline, markdown
 from demos.site import _checking, _source, _templates
 from demos.site._chapters import Book
 from demos.site._contents import ROOT, STOP, book
 from demos.site._landing import FINDINGS
-from demos.site._templates import Page, columns, display, formula, inline, markdown
 
 BOOK = Book(*book())
 CHAPTERS = list(BOOK.chapters.values())

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from demos.site._explore import CASES, data, explore, learns, write_explorables
 
 from attention import attention, attention_weights
 from attention.scaling import typical_query
+from demos.pages.page import FOLDER
 from demos.site._chapters import Book
 from demos.site._contents import book
-from demos.site._explore import CASES, data, explore, learns, write_explorables
-from demos.site._templates import FOLDER
 from minigrad import Tensor, gradients
 
 PICTURES = FOLDER.parent / "pictures"

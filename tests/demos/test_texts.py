@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from demos.site._parts import printed as on_a_terminal
-from demos.site._parts import set_text
-from demos.site._templates import inline
+from demos.pages.tables import printed as on_a_terminal
+from demos.pages.text import inline, set_text
 from demos.texts._text_page import cells
 from demos.texts.sources import (
     KINDS,

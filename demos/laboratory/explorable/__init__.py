@@ -14,12 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from attention import attention_weights
 from attention.scaling import DEAD, entropies
+from demos.pictures.draws import Array, normal
 from minigrad import Tensor, gradients
 
 FOLDER = Path(__file__).parent
@@ -28,22 +29,6 @@ KEYS, QUERIES = 64, 512
 D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
 EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1
 FROM = 2  # flatness is judged from D_KS[2] = 16 on: see `apart`
-Array = np.ndarray[Any, Any]
-
-
-def uniform(seed: int, count: int) -> Array:
-    """Return numbers in [0, 1) by mulberry32: hashes of a counter that grows by 0x6D2B79F5."""
-    state = np.uint32(seed) + np.uint32(0x6D2B79F5) * np.arange(1, count + 1, dtype=np.uint32)
-    t = (state ^ (state >> 15)) * (state | 1)  # (uint32 wraps around at 2³², as it should)
-    t = (t + (t ^ (t >> 7)) * (t | 61)) ^ t
-    return (t ^ (t >> 14)) / 2.0**32
-
-
-def normal(seed: int, count: int) -> Array:
-    """Return numbers of mean 0 and variance 1 by Box-Muller: two from each two uniform ones."""
-    one, other = uniform(seed, count).reshape(-1, 2).T
-    length, angle = np.sqrt(-2 * np.log(1 - one)), 2 * np.pi * other
-    return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=-1).ravel()
 
 
 class Draws(NamedTuple):

@@ -1,29 +1,14 @@
-"""Site · Templates: the file around a page, Markdown, and formulas set from Unicode.
-
-A page asks for nothing from outside: its style and its scripts are files beside it. Its policy
-allows these and no script inside of it. All text is escaped.
-"""
+"""Pages · Text: Markdown, and formulas set from Unicode, as HTML in which all text is escaped."""
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
 from html import escape
 from itertools import pairwise
-from pathlib import Path
-from string import Template
 
 from markdown_it import MarkdownIt
 
-from demos._list import PAGE
-
-FOLDER = Path(__file__).parent
-TEMPLATE = cache(lambda name: Template((FOLDER / f"{name}.html").read_text("utf-8")))
 MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
@@ -51,7 +36,7 @@ def formula(text: str) -> str:
     A single letter is a variable. But a, A and I are words, unless they touch an operator, an index
     or a bracket.
 
-    >>> from demos.site._templates import formula
+    >>> from demos.pages.text import formula
     >>> formula("a row yᵢ, times 1/√d_k")
     'a row <var>y</var><sub><var>i</var></sub>, times 1/√<var>d</var><sub><var>k</var></sub>'
     """
@@ -189,7 +174,19 @@ def markdown(text: str, links: Links = formula) -> str:
     return "\n".join(out)
 
 
-# ---------------------------------------------------------------- parts of a page
+def sections(text: str, links: Links = formula) -> dict[str, str]:
+    """Return the parts of a Markdown file as HTML, each by the word that is its heading."""
+    parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
+    return {name: markdown(part, links) for name, part in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def set_text(text: str) -> str:
+    """Return a text with its formulas; escaped as it is, if they cannot be set."""
+    try:
+        parts = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
+        return "".join(x if x[:2] in ("--", "__") else formula(x) for x in parts)
+    except ValueError:
+        return escape(text, quote=False)
 
 
 def plain(shown: str) -> str:
@@ -205,114 +202,3 @@ def slug(text: str) -> str:
 def sentence(text: str, links: Links = formula) -> str:
     """Return a line of a docstring as a sentence."""
     return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}{'.' * (text[-1:] != '?')}", links)
-
-
-def fill(name: str, /, **values: object) -> str:
-    """Return a template of this folder with its values."""
-    return TEMPLATE(name).substitute(values)
-
-
-def row(left: str, right: str = "", kind: str = "") -> str:
-    """Return prose, and what stands beside it."""
-    kind = f" {kind}" * bool(kind)
-    if not right:
-        return f'<div class="prose{kind}">{left}</div>' if left else ""
-    left = f'<div class="prose">{left}</div>'
-    return f'<div class="row{kind}">{left}<div class="beside">{right}</div></div>'
-
-
-def fold(title: str, inside: str, kind: str = "fold") -> str:
-    """Return what a reader opens by its title."""
-    return f'<details class="{kind}"><summary>{title}</summary>{inside}</details>'
-
-
-def top(kicker: str, title: str, sub: str, facts: Sequence[str] = ()) -> str:
-    """Return the top of a page: the line above the title, the title, a sentence and facts."""
-    shown = f'<p class="kicker">{kicker}</p><h1>{title}</h1><p class="sub">{sub}</p>'
-    listed = "".join(f"<div>{fact}</div>" for fact in facts)
-    return shown + f'<div class="facts">{listed}</div>' * bool(facts)
-
-
-def turn(pages: Sequence[tuple[str, str]], place: int) -> str:
-    """Return links to the pages before and after one; of each page: its address and its name."""
-    near = [f'<a href="{x}" rel="prev">← {y}</a>' for x, y in pages[:place][-1:]]
-    near += [f'<a href="{x}" rel="next">{y} →</a>' for x, y in pages[place + 1 :][:1]]
-    return f'<nav class="turn" aria-label="Before and after">{"".join(near)}</nav>'
-
-
-# ---------------------------------------------------------------- the file
-
-HEADER = (
-    ("Book", "book.html"),
-    ("Explore", "explore.html"),
-    ("Exercises", "exercises.html"),
-    ("Museum", "museum.html"),
-    ("Demos", "demos.html"),
-)
-
-
-@dataclass
-class Page:
-    """A page of the site: its file, its title and its text; `here` is its place in the header."""
-
-    file: str
-    title: str
-    body: Sequence[str]
-    description: str
-    here: str = ""
-    kind: str = ""  # a class of the body, for the style sheet
-
-    def document(self, footer: str, *, head: str = "") -> str:
-        """Return the whole file: the header, the body and the footer."""
-        now = lambda name: ' aria-current="page"' if name == self.here else ""
-        return fill(
-            "page",
-            title=escape(self.title),
-            description=escape(self.description),
-            generator=PAGE,
-            head=head,
-            kind=self.kind,
-            nav="".join(f'<a href="{file}"{now(name)}>{name}</a>' for name, file in HEADER),
-            body="\n".join(self.body),
-            footer=footer,
-        )
-
-
-def page_alone(
-    title: str,
-    body: Sequence[str],
-    *,
-    generator: str = PAGE,
-    footer: str = "",
-    style: str = "",
-    scripts: Sequence[str] = (),
-    allowed: Sequence[str] = (),
-) -> bytes:
-    """Return a file that needs no other one: its style and its scripts are inside of it.
-
-    allowed  what the policies of pages inside of this one call their scripts
-    """
-    read = lambda name: (FOLDER / name).read_text("utf-8")
-    scripts = [*scripts, *[read("demo.js")] * (generator == PAGE)]
-    names = {policy_name(script) for script in scripts}
-    return fill(
-        "demo",
-        allowed=" ".join(sorted({*allowed, *names})) or "'none'",
-        generator=generator,
-        title=escape(title),
-        style=read("site.css") + read("demo.css") + style,
-        above='<a href="../index.html">All pages</a>' * (generator == PAGE),
-        body="\n".join(body),
-        footer=footer,
-        scripts="".join(f"<script>{script}</script>" for script in scripts),
-    ).encode(errors="replace")  # (half of a surrogate pair becomes a ?)
-
-
-def data(found: object) -> str:
-    """Return JSON for a page, in which nothing can end the script element around it."""
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def policy_name(script: str) -> str:
-    """Return what a page's policy calls a script that it allows."""
-    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"

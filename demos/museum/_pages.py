@@ -1,4 +1,4 @@
-"""Site · Exhibits: the parts of an exhibit, for its page, for the museum's page and a terminal.
+"""Museum · Pages: the parts of an exhibit, for its page, for the museum's page and a terminal.
 
 What a symptom measures is drawn by its kind: a number as a bar, a few numbers as columns, many as a
 line, and a table of true and false as a map.
@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import Path
 from textwrap import fill as fill_lines
 from textwrap import indent
 from typing import Any
@@ -17,11 +18,15 @@ from typing import Any
 import numpy as np
 
 from attention.figures import D_K
-from demos.museum.exhibits import Exhibit, difference, shown, source
-from demos.site._parts import columns, printed
-from demos.site._source import coloured
-from demos.site._templates import fill, sentence
+from demos._files import docstring, files
+from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
+from demos.pages.book import Book
+from demos.pages.page import Names, Page, fill, one_of, tile
+from demos.pages.source import Source, coloured
+from demos.pages.tables import columns, printed
+from demos.pages.text import inline, sentence
 
+HERE = Path(__file__).parent
 Seen = Sequence[tuple[str, Any, Any]]  # what is measured, in the broken version and the repaired
 
 
@@ -53,7 +58,7 @@ def html(
     kinds = {"-": "taken", "+": "given", " ": ""}
     told = "\n".join(f"{version:10}{said}" for version, said in verdicts(each, seed))
     return fill(
-        "exhibit",
+        HERE / "exhibit.html",
         head=head,
         place=place,
         drawing=drawing(seen(each, seed)),
@@ -119,6 +124,44 @@ def puzzle(each: Exhibit) -> str:
             buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
     ask = "Click the line that is wrong." if "-" in marks else "Click where a line is missing."
     return f'<div class="exhibit">{"".join(buttons)}</div><p class="said" role="status">{ask}</p>'
+
+
+# ---------------------------------------------------------------- the site's pages
+
+
+def pages(book: Book) -> list[Page]:
+    """Return the list of the exhibits, each by what it does, and a page for each."""
+    rooms = [exhibit(name) for name in NAMES]
+    names = [("museum.html", "Museum")]
+    names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
+    claim, why, *_ = docstring(files()["museum"]).split("\n\n")
+    tiles = ""
+    for each in rooms:
+        meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
+        tiles += tile(*names[each.number], inline(meant), _symptom(each))
+    body = book.prose(why.removeprefix("Claim. "))
+    body += f'<h2>The exhibits</h2><div class="tiles">{tiles}</div>'
+    each = [_exhibit(book, each, names) for each in rooms]
+    return [
+        one_of("Museum", names, 0, "Sixteen mistakes, and no error", inline(claim), body),
+        *each,
+    ]
+
+
+def _symptom(each: Exhibit) -> str:
+    """Return what is seen of an exhibit's mistake."""
+    return inline(inspect.getdoc(each.module.symptom) or "")
+
+
+def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
+    address, name = names[each.number]
+    file = Source(each.module.__name__, "", inspect.getsource(each.module))
+    check = file.defined["check"]
+    text = range(check.body[0].lineno, check.body[0].end_lineno + 1)
+    code = book.code(file, check.lineno, check.end_lineno, text)
+    body = html(each, book.prose, code, "mistake", "h2")
+    book.index.append((each.title, f"museum, exhibit {each.number}", address))
+    return one_of("Museum", names, each.number, name, _symptom(each), body)
 
 
 # ---------------------------------------------------------------- its symptom, drawn

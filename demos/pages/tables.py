@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from html import escape
 
-from demos.site._templates import MARKDOWN, formula, inline
+from demos.pages.text import MARKDOWN, inline, set_text
 
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
 
@@ -23,15 +23,6 @@ def printed(text: str) -> str:
             part = textwrap.fill(words, width, break_on_hyphens=False)
         out.append(part)
     return "\n\n".join(out)
-
-
-def set_text(text: str) -> str:
-    """Return a text with its formulas; escaped as it is, if they cannot be set."""
-    try:
-        parts = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
-        return "".join(x if x[:2] in ("--", "__") else formula(x) for x in parts)
-    except ValueError:
-        return escape(text, quote=False)
 
 
 def inlined(svg: str, alt: str, name: str) -> str:

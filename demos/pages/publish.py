@@ -1,4 +1,4 @@
-"""Demos · Publish: a script says each thing once, on the terminal and on its page.
+"""Pages · Publish: a script says each thing once, on the terminal and on its page.
 
     page = publish(chosen)
     drawn = page.figure(figure, "loss", alt="The loss falls from 2.3 to 0.1.")
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import re
 import sys
 import textwrap
@@ -26,15 +27,20 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attention.figures import save_figure
-from demos._list import QUICK, refuse_others, renew_list
+from demos._files import stop
 from demos._training import Marks
-from demos.site import _parts
-from demos.site._parts import inlined, printed, set_text
-from demos.site._source import Cell, Source, cells, coloured
-from demos.site._templates import fold, inline, markdown, page_alone, row, slug, top
+from demos.pages import tables
+from demos.pages.page import LIST, PAGE, fold, page_alone, row, top, written_by
+from demos.pages.source import Cell, Source, cells, coloured
+from demos.pages.tables import inlined, printed
+from demos.pages.text import inline, markdown, set_text, slug
 from minigrad.runs.saving import write_whole
+
+QUICK = "This is a --quick run, which only tests whether everything runs: its numbers mean nothing."
+TITLE, CLAIM = "<title>(.*?)</title>", '<p class="claim">(.*?)</p>'
 
 
 @dataclass(eq=False)
@@ -48,6 +54,7 @@ class Part:
 
 def publish(chosen: Namespace) -> Published:
     """Begin the page of the script that calls; `chosen` is what `options` returned."""
+    refuse_to_replace(chosen.out / "index.html")
     return Published(chosen, sys._getframe(1).f_globals)
 
 
@@ -89,7 +96,7 @@ class Published:
 
     def table(self, head: Sequence[str], rows: Sequence[Any], caption: str = "") -> Part:
         """Show a table; columns of numbers are aligned to the right."""
-        shown, text = (form(head, rows, caption) for form in (_parts.table, _parts.columns))
+        shown, text = (form(head, rows, caption) for form in (tables.table, tables.columns))
         return self.html(shown, text, "right")
 
     def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Part:
@@ -102,7 +109,7 @@ class Published:
             figure.save(f"{path}.png")
         svg = inlined(Path(f"{path}.svg").read_text("utf-8"), alt, name)
         return self.html(
-            _parts.figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right"
+            tables.figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right"
         )
 
     def slider(
@@ -121,7 +128,7 @@ class Published:
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
         return self.html(
-            _parts.figure(f'<div class="slider">{shown}</div>', caption), text, "right"
+            tables.figure(f'<div class="slider">{shown}</div>', caption), text, "right"
         )
 
     def embed(self, path: Path) -> Part:
@@ -129,7 +136,7 @@ class Published:
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
         html = f'<iframe title="{escape(path.stem)}" srcdoc="{escape(text)}"></iframe>'
-        return self.html(_parts.figure(html, ""), f"Both passes: {path}", "right")
+        return self.html(tables.figure(html, ""), f"Both passes: {path}", "right")
 
     def html(self, html: str, text: str = "", place: str = "left") -> Part:
         """Show HTML that the caller made; a terminal gets the text. Return the part.
@@ -171,7 +178,6 @@ class Published:
         """Write the page and say where it is; then end as `Marks.end` does."""
         if not self.notebook:
             path = self.chosen.out / "index.html"
-            refuse_others(path)
             write_whole(path, self._document())
             renew_list(self.chosen.out.resolve().parent)
             print(f"\nThe page: {path}")
@@ -205,7 +211,7 @@ class Published:
         ]
         if not marks.failed:  # (then nothing is said of each)
             head, rows = head[:3], [each[:3] for each in rows]
-        body.append(fold(passed, _parts.table(head, rows)))
+        body.append(fold(passed, tables.table(head, rows)))
         return page_alone(
             name,
             body,
@@ -238,3 +244,39 @@ def _code(cell: Cell) -> str:
     lines = zip(cell.lines, coloured(code, {}) if code else [], strict=False)
     shown = "".join(f'<div class="ln" data-n="{n}">{line or " "}</div>' for n, line in lines)
     return f'<div class="code" tabindex="0">{shown}</div>' * bool(code)
+
+
+def refuse_to_replace(path: Path) -> None:
+    """End with a sentence if a page would replace a file that no demo wrote."""
+    if path.exists() and not written_by(path, PAGE):
+        stop(
+            f"{path} was not written by a demo, and its page would replace it: choose another "
+            "folder with --out"
+        )
+
+
+# ---------------------------------------------------------------- the list
+
+
+def renew_list(folder: Path) -> None:
+    """Write index.html of the folder that holds the pages: each page by its title and its claim."""
+    path = folder / "index.html"
+    try:
+        if path.exists() and not written_by(path, LIST):
+            print(f"There is no list of pages in {path}: it is another file.", file=sys.stderr)
+            return
+        pages = [x for x in sorted(folder.glob("*/index.html")) if written_by(x, PAGE)]
+        rows = "".join(map(_row, pages))
+        body = ["<h1>Pages of the demos</h1>", f'<ul class="list">{rows}</ul>']
+        write_whole(path, page_alone("Pages of the demos", body, generator=LIST))
+    except OSError as error:
+        print(f"The list of pages was not renewed: {error}", file=sys.stderr)
+
+
+def _row(path: Path) -> str:
+    """Return a page's title, which leads to it, the name of its folder, and its claim."""
+    name, text = path.parent.name, path.read_text("utf-8")
+    found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
+    title, claim = (each[1] if each else "" for each in found)  # (HTML, as the page has it)
+    link = f'<a href="{quote(os.fsencode(name))}/index.html">{title or escape(name)}</a>'
+    return f"<li>{link} <code>{escape(name)}</code><br>{claim}</li>"

@@ -1,0 +1,97 @@
+"""Laboratory · Pages: those of Explore, where a reader moves a picture of attention's gradient.
+
+The pages are in `explore.html` and their longer texts in `explore.md`. What they need is computed
+here by minigrad.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+from attention import attention
+from attention.scaling import typical_query
+from demos._files import docstring, files, seconds
+from demos.laboratory import explorable
+from demos.pages.book import Book
+from demos.pages.page import Page, fill
+from demos.pages.text import inline, sections
+from demos.pictures import softmax
+from demos.pictures.bars import bars
+from minigrad import Steps, Tensor
+from minigrad.runs.saving import write_whole
+
+HERE = Path(__file__).parent
+LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
+
+
+def lines() -> str:
+    """Return the median of ‖∂L/∂q‖ over d_k at three exponents of the scale, as a picture."""
+    drawn, shown = explorable.draws(0), ""
+    for name, a, colour in LINES:
+        medians = [explorable.measure(drawn, d_k, a).median for d_k in explorable.D_KS[::2]]
+        heights = [8 - 46 * math.log10(x) for x in medians]
+        way = " ".join(f"{15 + 48 * i},{y:.1f}" for i, y in enumerate(heights))
+        ink = f"var(--{colour})"
+        shown += f'<polyline points="{way}" fill="none" stroke="{ink}" stroke-width="3"/>'
+        shown += f'<text x="215" y="{heights[-1] + 4:.1f}" fill="{ink}">'
+        shown += f'<tspan font-style="italic">a</tspan> = {name}</text>'
+    return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{shown}</svg>'
+
+
+def learns(book: Book) -> str:
+    """Return a paragraph for each training: a link to its page if it has run, else its command."""
+    paragraphs = []
+    for name in ("reverse", "induction"):
+        path = files()[name]
+        title, _, says = docstring(path).partition("\n")[0].partition(": ")
+        how = f"<code>python -m demos {name}</code>, {seconds(path)} s"
+        if address := book.ran(name):
+            how = f'<a href="{address}">Its page</a>'
+        paragraphs.append(f"<p><b>{inline(title)}</b>: {inline(says)}<br>{how}</p>")
+    return "".join(paragraphs)
+
+
+def write_explorables(folder: Path) -> None:
+    """Write the scripts, and the page that steps through a head with the scale and without it."""
+    d_k, keys, seed = softmax.CASES["extreme"]
+    q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
+    both = []
+    for scale in (None, 1.0):
+        inputs = [
+            Tensor(x, requires_grad=True, name=n) for x, n in zip((q, k, v), "qkv", strict=True)
+        ]
+        with Steps() as steps:
+            loss = (attention(*inputs, scale=scale) * Tensor(g, name="r")).sum()
+        steps.backward(loss)
+        both.append(steps)
+    titles, limits = ("with the scale", "without the scale"), (1e-6, 1.0)
+    title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
+    both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
+    _, script, style = explorable.parts(0)
+    write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
+    ours = ":root { --on: var(--ink); --box: var(--raised); }\n"
+    write_whole(folder / "why_half.css", (ours + style).encode())
+
+
+def pages(book: Book) -> list[Page]:
+    """Return the pages of Explore."""
+    text = (HERE / "explore.md").read_text("utf-8")
+    parts = sections(text, book.links) | {
+        "bars": bars(),
+        "lines": lines(),
+        "learns": learns(book),
+        "belongs": book.links("chapters 3.6, 11 and 16"),
+        "by_hand": softmax.by_hand(),
+        "softmax": softmax.texts(book.links)["softmax"],
+        "explorable": explorable.parts(0)[0],
+    }
+    html = fill(HERE / "explore.html", **parts)
+    each = iter(re.split(r"<!-- (\S+)\.html · (.+?) · (.+) -->\n", html)[1:])
+    return [
+        Page(f"{name}.html", title, [body], says, "Explore", f"explore {name}")
+        for name, title, says, body in zip(each, each, each, each, strict=True)
+    ]

@@ -1,0 +1,85 @@
+"""Learn · Pages: the list of the exercises, and a page for each.
+
+What they say is computed when they are written: messages by the exercises' checks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from html import escape
+from pathlib import Path
+
+from demos._files import docstring, files
+from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._mistakes import MISTAKES, mistaken
+from demos.learn._running import judged
+from demos.learn.exercises import FOLDER, number, stub, title
+from demos.pages.book import Book
+from demos.pages.page import Names, Page, fill, fold, one_of, tile
+from demos.pages.source import Source
+from demos.pages.text import formula, inline, sentence
+
+HERE = Path(__file__).parent
+
+
+def pages(book: Book) -> list[Page]:
+    """Return the list of the exercises, and a page for each."""
+    called = {name: title(name).partition(": ") for name in EXERCISES}
+    address = {name: f"exercise-{number(name)}.html" for name in EXERCISES}
+    names = [("exercises.html", "Exercises")]
+    names += [(address[x], f"{number(x)} {called[x][0]}") for x in EXERCISES]
+    claim, how, *_ = docstring(files()["learn"]).split("\n\n")
+    stop = '<li><a href="{}"><b>{}</b> {}</a></li>'
+    route = "".join(stop.format(address[x], number(x), called[x][0]) for x in PATH)
+    groups = ""
+    for group, members in GROUPS.items():
+        tiles = (
+            tile(
+                *(address[x], f"Exercise {number(x)}{' ★' * (x in PATH)}"),
+                *(called[x][0], sentence(called[x][2])),
+            )
+            for x in members
+        )
+        groups += f'<h2>{group.capitalize()}</h2><div class="tiles">{"".join(tiles)}</div>'
+    told = _told("e13_softmax")
+    body = fill(HERE / "exercises.html", how=book.prose(how), told=told, route=route, groups=groups)
+    each = [_exercise(book, place, names) for place in range(1, len(names))]
+    return [one_of("Exercises", names, 0, "Write it, and be answered", inline(claim), body), *each]
+
+
+def _exercise(book: Book, place: int, names: Names) -> Page:
+    name = EXERCISES[place - 1]
+    short, _, question = title(name).partition(": ")
+    file = Source(f"demos.learn.exercises.{name}", f"{name}.py", stub(name))
+    _, *task, letters, last = file.docstring.split("\n\n")
+    chapters = [book.chapters[x] for x in re.findall(r"hapter (\d+(?:\.\d+)?)", last)]
+    links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in chapters]
+    hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
+    left = [book.prose("\n\n".join(task)), _letters(letters)]
+    left += [fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
+    code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
+    shown = {"name": name, "place": place, "code": code, "told": _told(name)}
+    body = fill(HERE / "exercise.html", left="".join(left), **shown)
+    book.index.append((names[place][1], "exercise", names[place][0]))
+    facts = [*links, *["★ for a first contact"] * (name in PATH)]
+    return one_of("Exercises", names, place, short, sentence(question), body, facts=facts)
+
+
+def _told(name: str) -> str:
+    """Return a typical mistake in an exercise, and what its check says of it."""
+    found = judged(FOLDER / f"{name}.py", name, mistaken(name))
+    mistake = escape(MISTAKES[name][1], quote=False)
+    words = escape(f"{found.kind}: {found.said}" if found.kind else found.said, quote=False)
+    return (
+        f"<p>Whoever writes <code>{mistake}</code> in exercise {name[1:3].lstrip('0')} is told:</p>"
+        f'<pre class="plain told" tabindex="0">{words}</pre>'
+    )
+
+
+def _letters(text: str) -> str:
+    """Return what the letters of an exercise mean: two columns, or a line as wide as both."""
+    lines = re.sub(r"\n     +", " ", text).split("\n")
+    rows = [list(map(inline, re.split(" {2,}", line.strip(), maxsplit=1))) for line in lines]
+    cells = [f"<td{' colspan=2' * (len(row) < 2)}>{'</td><td>'.join(row)}</td>" for row in rows]
+    return f'<table class="letters"><tr>{"</tr><tr>".join(cells)}</tr></table>'

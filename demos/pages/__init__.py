@@ -1,0 +1,1 @@
+"""Pages · What everybody needs who makes a page: text, code, tables, the file, and `publish`."""

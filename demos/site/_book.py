@@ -1,0 +1,152 @@
+"""Site · Book: all chapters and tools, the addresses of what is in them, and links to these."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import re
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from demos.learn import EXERCISES
+from demos.pages.source import DEFINITIONS, Source, coloured, places
+from demos.pages.text import formula, markdown
+from demos.site._contents import Chapter
+
+NUMBER = r"\d+(?:\.\d+)*"
+NUMBERED = rf"(?:[Cc]hapter|[Ee]xercise)s?\s+{NUMBER}(?:(?:, and|,| and| or| to)\s+{NUMBER})*"
+
+
+class Book:
+    """All chapters and tools, and the addresses of what is in them."""
+
+    def __init__(
+        self, chapters: dict[str, Chapter], files: dict[str, Source], out: Path | None = None
+    ) -> None:
+        self.out = out  # the folder of the site
+        self.chapters, self.files = chapters, files
+        self.pages = {each.source.name: each.page for each in chapters.values()}
+        self.tools = [each for name, each in files.items() if name not in self.pages]
+        self.pages |= {each.name: f"{each.name}.html" for each in self.tools}
+        self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
+        self._cache: dict[Source, list[str]] = {}
+
+    def address(self, source: Source, name: str) -> str:
+        """Return where a definition is shown; no name stands for the file, "" for nowhere."""
+        if source.name not in self.pages:
+            return ""
+        node = source.defined.get(name)
+        if node and not (isinstance(node, DEFINITIONS) and ast.get_docstring(node)):
+            name = f"L{node.lineno}"  # (what has no docstring has no heading)
+        return self.pages[source.name] + (f"#{name}" if name else "")
+
+    def links(self, text: str) -> str:
+        """Return a text as HTML whose chapters and exercises are links."""
+        shown = []
+        for i, part in enumerate(re.split(f"({NUMBERED})", text)):
+            page = self._exercise if part[:1] in ("e", "E") else self._chapter
+            numbered = lambda m, page=page: page(m[0])
+            shown.append(re.sub(NUMBER, numbered, part) if i % 2 else formula(part))
+        return "".join(shown)
+
+    def _chapter(self, number: str) -> str:
+        inside = [n for n in self.chapters if n == number or n.startswith(f"{number}.")]
+        if not inside:
+            raise ValueError(f"there is no chapter {number}")
+        return f'<a href="{self.chapters[inside[0]].page}">{number}</a>'
+
+    def _exercise(self, number: str) -> str:
+        if not 1 <= int(number) <= len(EXERCISES):
+            raise ValueError(f"there is no exercise {number}")
+        return f'<a href="exercise-{number}.html">{number}</a>'
+
+    def found(self) -> str:
+        """Return the script with what Find finds; of what it finds equally well, chapters first."""
+        kinds = ("chapter", "term", "minigrad/", "attention/")
+        tools = {self.pages[each.name] for each in self.tools}
+
+        def order(each: tuple[str, str, str]) -> tuple[Any, ...]:
+            name, kind, address = each
+            late = address.startswith("0-") or address.partition("#")[0] in tools
+            place = next((i for i, x in enumerate(kinds) if kind.startswith(x)), len(kinds))
+            return late, place, len(name), each
+
+        index = sorted(self.index, key=order)
+        listed = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+        return f"window.FIND={listed};\n"
+
+    def prose(self, text: str) -> str:
+        """Return a docstring's paragraphs as HTML."""
+        number = lambda m: f"{m[1]}{self._chapter(m[2]) if m[2] in self.chapters else m[2]}<"
+        return re.sub(r"(<tr><td[^>]*>)([\d.]+)<", number, markdown(text, self.links))
+
+    def ran(self, name: str) -> str:
+        """Return the address of the page of a demo that has been run here, or ""."""
+        page = f"demos/{name}/index.html"
+        return page if self.out and (self.out / page).exists() else ""
+
+    # ------------------------------------------------------------ code
+
+    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> str:
+        """Return lines first to last of a file as HTML, with refusals and overloads folded."""
+        numbers = [n for n in range(first, last + 1) if n not in skip]
+        lines = self._lines(source)
+        kept = [n for n in numbers if source.lines[n - 1].strip()]
+        if not kept:
+            return ""
+        pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
+        shown, folded = [], _folded(source)
+        for n in range(kept[0], kept[-1] + 1):
+            if n in skip or (n - 1 in skip and not source.lines[n - 1].strip()):
+                continue
+            line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", lines[n - 1])
+            line = f'<div class="ln" id="L{n}" data-n="{n}">{line or " "}</div>'
+            begins, ends, said = folded.get(n, (0, 0, ""))
+            if n == begins:
+                said += f", {ends - n + 1} line{'s' * (ends > n)}"
+                line = f'<details class="fold"><summary>{said}</summary>{line}'
+            shown.append(line + "</details>" * (n == ends))
+        return f'<div class="code" tabindex="0">{"".join(shown)}</div>'
+
+    def _lines(self, source: Source) -> list[str]:
+        if source not in self._cache:
+            files = self.files | {source.name: source}  # (a demo is not a file of the book)
+            links = places(source.tree, source.lines, files, source, self.address)
+            self._cache[source] = coloured(source.text, links)
+        return self._cache[source]
+
+    def console(self, source: Source, examples: list[doctest.Example]) -> str:
+        """Return a docstring's examples as HTML: what is typed, and what is printed."""
+        rows = []
+        for each in examples:
+            lines = each.source.rstrip("\n").split("\n")
+            links = places(ast.parse(each.source), lines, self.files, source, self.address)
+            for i, line in enumerate(coloured(each.source.rstrip("\n"), links)):
+                prompt = "... " if i else ">>> "
+                rows.append(f'<div class="in"><span class="ps">{escape(prompt)}</span>{line}</div>')
+            for line in each.want.replace("<BLANKLINE>", " ").splitlines():
+                rows.append(f'<div class="out">{escape(line, quote=False) or " "}</div>')
+        return f'<div class="code console" tabindex="0">{"".join(rows)}</div>'
+
+
+@cache
+def _folded(source: Source) -> dict[int, tuple[int, int, str]]:
+    """Return, by each of its lines, what is folded: its first line, its last, and what it is."""
+    found: dict[int, tuple[int, int, str]] = {}
+    for node in ast.walk(source.tree):
+        named = [*getattr(node, "decorator_list", ()), *getattr(node, "targets", ())]
+        names = {getattr(each, "id", "") for each in named}
+        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise) and not node.orelse:
+            first, said = node.lineno, "a refusal"
+        elif "overload" in names:
+            first, said = node.lineno - 1, "a type"
+        elif "__all__" in names:
+            first, said = node.lineno, "the public names"
+        else:
+            continue
+        lines = range(first, node.end_lineno + 1)
+        found |= {n: (first, node.end_lineno, said) for n in lines if n not in found}
+    return found

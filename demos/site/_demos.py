@@ -1,0 +1,70 @@
+"""Site · Demos: their list, by kinds, and a page for each with its cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from demos._files import DEMOS, KINDS, docstring, files, seconds
+from demos.pages.page import Names, Page, fold, one_of, row
+from demos.pages.source import Source, cells
+from demos.pages.text import inline, sentence
+from demos.site._book import Book
+from demos.site._notebooks import notebook
+
+PATHS = re.compile(r"(?<![`\w/])([\w/]+/\w+\.py|__+)(?!`)")  # not to be set as formulas
+
+
+def pages(book: Book) -> list[Page]:
+    """Return the list of the demos, and a page for each."""
+    known = files()
+    names = [("demos.html", "Demos"), *((f"demo-{name}.html", name) for name in known)]
+    body = ""
+    for kind in KINDS:
+        heading, _, about = (
+            docstring(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
+        )
+        cards = "".join(_card(book, path) for path in known.values() if path.parent.name == kind)
+        body += f'<h2>{heading}</h2><p>{sentence(about)}</p><div class="cards">{cards}</div>'
+    sub = (
+        "Each demo states a claim and runs it. One that has been run here leads to what it showed."
+    )
+    pages = [_demo(book, place, names) for place in range(1, len(names))]
+    return [one_of("Demos", names, 0, "Claims that run", sub, body), *pages]
+
+
+def _picture(name: str) -> str:
+    """Return a demo's small picture, if it has one."""
+    image = f'<img src="pictures/small/{name}.svg" alt="" width="240" height="150">'
+    return image * (DEMOS / "pictures" / "small" / f"{name}.svg").exists()
+
+
+def _card(book: Book, path: Path) -> str:
+    name, text = path.stem, docstring(path)
+    run = f"<code>python -m demos {name}</code> · {seconds(path)} s"
+    if address := book.ran(name):
+        run += f'<br><a href="{address}">What it showed</a>'
+    image = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
+    image = f"{image}{_picture(name)}</a>" * bool(_picture(name))
+    link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
+    return f'<div class="card">{image}{link}<p>{run}</p></div>'
+
+
+def _demo(book: Book, place: int, names: Names) -> Page:
+    page, name = names[place]
+    path = files()[name]
+    where = path.relative_to(DEMOS.parent)
+    file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
+    claim, _, text = file.docstring.partition("\n")
+    prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
+    body = [row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
+    for cell in cells(file.text):
+        code = book.code(file, cell.lines.start, cell.lines.stop - 1)
+        code = fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
+        heading = inline(PATHS.sub(r"`\1`", cell.heading))
+        left = f"<h2>{heading}</h2>" * bool(heading) + prose(cell.comment)
+        body.append(row(left, code))
+    facts = [f"{seconds(path)} s", f"<code>{file.path}</code>"]
+    facts += [notebook(name)] * (name != "learn")  # (which asks for a folder on its command line)
+    book.index.append((name, "demo", page))
+    return one_of("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)

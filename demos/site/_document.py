@@ -1,0 +1,33 @@
+"""Site · Document: the file around a page of the site, with the header and the footer."""
+
+from html import escape
+from pathlib import Path
+
+from demos.pages.page import PAGE, Page, fill
+
+HEADER = (
+    ("Book", "book.html"),
+    ("Explore", "explore.html"),
+    ("Exercises", "exercises.html"),
+    ("Museum", "museum.html"),
+    ("Demos", "demos.html"),
+)
+
+
+def document(page: Page, footer: str, *, head: str = "") -> str:
+    """Return the whole file."""
+    nav = ""
+    for name, file in HEADER:
+        now = ' aria-current="page"' if name == page.here else ""
+        nav += f'<a href="{file}"{now}>{name}</a>'
+    return fill(
+        Path(__file__).with_name("page.html"),
+        title=escape(page.title),
+        description=escape(page.description),
+        generator=PAGE,
+        head=head,
+        kind=page.kind,
+        nav=nav,
+        body="\n".join(page.body),
+        footer=footer,
+    )

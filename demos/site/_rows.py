@@ -1,0 +1,174 @@
+"""Site · Rows: a file as rows of prose at the left and code at the right, in its order."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from demos.pages.page import fold, row
+from demos.pages.source import DEFINITIONS, Source, coloured
+from demos.pages.text import inline, slug
+from demos.site._book import Book
+from demos.site._contents import STOP
+
+EXAMPLES = doctest.DocTestParser()
+Part = str | list[doctest.Example]  # of a docstring
+
+
+def rows(book: Book, source: Source) -> list[str]:
+    """Return a file as rows: the module's docstring, then every statement in order."""
+    start = source.tree.body[0].end_lineno or 1
+    shown, later = [_opening(book, source)], STOP in source.docstring
+    imports = [x for x in source.tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
+    if imports:
+        first, start = start + 1, imports[-1].end_lineno or 1
+        names = {x.module for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
+        said = ": ".join(filter(None, ["Imports", ", ".join(sorted(names))]))
+        shown.append(row("", fold(said, book.code(source, first, start), "fold imports")))
+    for kind, *what in _items(source, start + 1):
+        if kind == "head":
+            place = slug(what[0])
+            shown.append(f'<h2 id="{place}">{inline(what[0], book.links)}{_self(place)}</h2>')
+        elif kind == "stop":
+            summary, _, more = what[0].partition("\n\n")
+            shown += [_later(inline(summary, book.links)), row(book.prose(more))]
+            later = True
+        elif kind == "code":
+            shown.append(row("", book.code(source, *what)))
+        else:
+            shown.append(_definition(book, source, *what))
+    return [*filter(None, shown), *["</details>"] * later]
+
+
+def _opening(book: Book, source: Source) -> str:
+    """Return the rows of the module's docstring: each text with the examples that follow it."""
+    text = source.docstring.partition("\n")[2]
+    replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
+    right = [_replaces(book, replaced[1])] if replaced else []
+    text = text.replace(replaced[0], "") if replaced else text
+    rows, lesson, parts = [], True, _parts(text)
+    for part, following in zip(parts, [*parts[1:], ""], strict=False):
+        if not isinstance(part, str):
+            continue
+        if STOP in part and lesson:
+            before, _, part = part.partition(STOP)
+            rows += [row(book.prose(before)), _later(STOP)]
+            lesson = False
+        paragraphs, beside = part.split("\n\n"), None
+        if not isinstance(following, str):  # a display stands with the sentence above it
+            beside = -2 if paragraphs[-2:-1] and not paragraphs[-2].startswith("    ") else -1
+        rows.append(row(book.prose("\n\n".join(paragraphs[:beside]))))
+        if beside:
+            left = book.prose("\n\n".join(paragraphs[beside:]))
+            rows.append(row(left, book.console(source, following)))
+    return "".join([*right, *rows])
+
+
+def _replaces(book: Book, code: str) -> str:
+    idea = book.files["minigrad.idea"]
+    found = [n for n, line in enumerate(idea.lines, 1) if code in line]
+    if len(found) != 1:
+        raise ValueError(f"chapter 0 has the line {code!r} {len(found)} times, and not once")
+    line, idea_page = coloured(code, {})[0], book.address(idea, "")
+    return (
+        f'<div class="replaces"><a href="{idea_page}#L{found[0]}">In chapter 0:</a>'
+        f'<div class="code" tabindex="0"><div class="ln">{line}</div></div></div>'
+    )
+
+
+def _definition(book: Book, source: Source, node: Any, first: int, last: int, name: str) -> str:
+    said = ast.get_docstring(node) or ""
+    skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
+    book.index.append((name, source.path, book.address(source, name)))
+    head = f'<h2 class="name" id="{name}"><code>{name}</code>{_self(name)}</h2>'
+    parts = _parts(said)
+    texts = "\n\n".join(x for x in parts if isinstance(x, str)).split("\n\n")
+    shown = "".join(book.console(source, x) for x in parts if not isinstance(x, str))
+    cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
+    value = _value(node)
+    if not (cut and value and last > value):
+        left = head + book.prose("\n\n".join(texts))
+        return row(left, book.code(source, first, last, skip) + shown, "rule")
+    left = head + book.prose("\n\n".join(texts[:cut]))
+    above = row(left, book.code(source, first, value, skip), "rule")
+    rest = book.prose("\n\n".join(texts[cut:]))
+    return above + row(rest, book.code(source, value + 1, last, skip) + shown)
+
+
+def _parts(docstring: str) -> list[Part]:
+    """Split a docstring into its texts and its blocks of examples, in order."""
+    found = (x for x in EXAMPLES.parse(docstring) if not isinstance(x, str) or x.strip())
+    blocks = (list(each) for _, each in groupby(found, key=type))
+    return [x[0].strip("\n") if isinstance(x[0], str) else x for x in blocks]
+
+
+def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator[Any]:
+    """Yield each definition that has text: its first line, itself, its last line and its name.
+
+    A class whose methods have text ends where they begin.
+    """
+    for node in (each for each in body if isinstance(each, DEFINITIONS)):
+        first, last = _first(node), node.end_lineno
+        methods = [x for x in node.body if isinstance(x, ast.FunctionDef)]
+        if isinstance(node, ast.ClassDef) and any(map(ast.get_docstring, methods)):
+            last = _first(methods[0]) - 1
+            while not lines[last - 1] or lines[last - 1].startswith("#"):
+                last -= 1
+            yield first, (node, last, inside + node.name)
+            yield from _documented(node.body, lines, f"{inside}{node.name}.")
+        elif ast.get_docstring(node):
+            yield first, (node, last, inside + node.name)
+
+
+def _first(node: Any) -> int:
+    """Return the first line of a definition: that of its decorators, if it has some."""
+    return min(each.lineno for each in [node, *node.decorator_list])
+
+
+def _items(source: Source, first: int) -> list[tuple[Any, ...]]:
+    """Return what follows a line: headings, the stop, definitions with text, and other code."""
+    lines = [*map(str.strip, source.lines), ""]
+    definitions = dict(_documented(source.tree.body, lines))
+    found: list[tuple[Any, ...]] = []
+    n = first
+    while n < len(lines):
+        line = lines[n - 1]
+        below = next(i for i in range(n, len(lines) + 1) if not lines[i - 1].startswith("#"))
+        if STOP in line:
+            said = [x.removeprefix("#").strip() for x in lines[n : below - 1]]
+            found.append(("stop", "\n".join([STOP, *said])))
+            n = below - 1
+        elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
+            found.append(("head", m[1]))
+        elif below in definitions:
+            node, last, name = definitions[below]
+            found.append(("definition", node, n, last, name))
+            n = last
+        elif line and found and found[-1][0] == "code" and found[-1][2] >= n - 2:
+            found[-1] = ("code", found[-1][1], n)
+        elif line:
+            found.append(("code", n, n))
+        n += 1
+    return found
+
+
+def _value(node: Any) -> int | None:
+    """Return the last line of a rule's value, if its VJPs stand on lines of their own."""
+    last = node.body[-1]
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Tuple):
+        return None
+    value, *vjps = last.value.elts
+    lines = [each.lineno for each in vjps]
+    return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None
+
+
+def _self(place: str) -> str:
+    return f'<a class="self" href="#{place}" aria-label="Address of {place}">¶</a>'
+
+
+def _later(said: str) -> str:
+    return f'<details class="later" id="later"><summary>{said}</summary>'
