@@ -247,11 +247,11 @@ def _code(cell: Cell) -> str:
 
 
 def refuse_to_replace(path: Path) -> None:
-    """End with a sentence if a page would replace a file that no demo wrote."""
+    """End with a sentence if a page would replace a file that is not a demo's page."""
     if path.exists() and not written_by(path, PAGE):
         stop(
-            f"{path} was not written by a demo, and its page would replace it: choose another "
-            "folder with --out"
+            f"{path} is not a demo's page, and a page would replace it: choose another folder "
+            "with --out"
         )
 
 

@@ -21,9 +21,8 @@ def pages(book: Book) -> list[Page]:
     names = [("demos.html", "Demos"), *((f"demo-{name}.html", name) for name in known)]
     body = ""
     for kind in KINDS:
-        heading, _, about = (
-            docstring(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
-        )
+        _, _, line = docstring(DEMOS / kind / "__init__.py").partition(" · ")
+        heading, _, about = line.partition(": ")
         cards = "".join(_card(book, path) for path in known.values() if path.parent.name == kind)
         body += f'<h2>{heading}</h2><p>{sentence(about)}</p><div class="cards">{cards}</div>'
     sub = (

@@ -1,8 +1,10 @@
-"""Site · Document: the file around a page of the site, with the header and the footer."""
+"""Site · Document: the file around a page of the site, and the files beside it."""
 
+import shutil
 from html import escape
 from pathlib import Path
 
+from demos._files import DEMOS
 from demos.pages.page import PAGE, Page, fill
 
 HEADER = (
@@ -31,3 +33,11 @@ def document(page: Page, footer: str, *, head: str = "") -> str:
         body="\n".join(page.body),
         footer=footer,
     )
+
+
+def copy_beside(folder: Path) -> None:
+    """Copy what the pages ask for into their folder: the style, the scripts and the pictures."""
+    for path in ("pages/site.css", "site/site.js", "museum/exhibit.js"):
+        shutil.copy(DEMOS / path, folder)
+    sources = shutil.ignore_patterns("*.py", "*.md", "*.html", "__pycache__")
+    shutil.copytree(DEMOS / "pictures", folder / "pictures", ignore=sources, dirs_exist_ok=True)

@@ -18,7 +18,6 @@ Markdown file for each page. pycco sets comments beside code, and not docstrings
 # %% Set-up
 
 import argparse
-import shutil
 import subprocess
 import sys
 import time
@@ -26,7 +25,6 @@ from concurrent.futures import ProcessPoolExecutor
 from html import escape
 
 from demos import files, options, stop
-from demos._files import DEMOS
 from demos.laboratory import _pages as laboratory
 from demos.learn import _pages as learn
 from demos.museum import _pages as museum
@@ -36,7 +34,7 @@ from demos.site._book import Book
 from demos.site._chapters import page_of_chapter, page_of_contents, page_of_tool
 from demos.site._checking import failures, version, wrong_links
 from demos.site._contents import ROOT, book
-from demos.site._document import document
+from demos.site._document import copy_beside, document
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
 from demos.site._words import words
@@ -110,11 +108,7 @@ if base:
 (chosen.out / "notebooks").mkdir(exist_ok=True)
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
-for path in ("pages/site.css", "site/site.js", "museum/exhibit.js"):
-    shutil.copy(DEMOS / path, chosen.out)
-programs = shutil.ignore_patterns("*.py", "*.md", "*.html", "__pycache__")
-there = {"ignore": programs, "dirs_exist_ok": True}
-shutil.copytree(DEMOS / "pictures", chosen.out / "pictures", **there)
+copy_beside(chosen.out)
 laboratory.write_explorables(chosen.out)
 
 # %% Checks

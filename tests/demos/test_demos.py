@@ -52,7 +52,7 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
 def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_large():
     """(That each has a description: test_readme, test_site.)"""
     shown = set(re.findall(r'"demos/pictures/(\w+)\.svg"', README))
-    for path in (ROOT / "demos" / "site").iterdir():
+    for path in (ROOT / "demos").rglob("*.*"):
         if path.suffix in (".py", ".html", ".md"):
             shown |= set(re.findall(r'"pictures/(\w+)\.svg"', path.read_text("utf-8")))
     shown |= {name for name, _ in CHAPTERS_PICTURES.values()}

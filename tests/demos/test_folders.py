@@ -10,11 +10,11 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from demos._list import PAGE, QUICK, read, renew_list
 
 from demos import files, options
 from demos._training import Run
 from demos.pages.page import page_alone
+from demos.pages.publish import publish, renew_list
 from minigrad.nn import Linear
 from minigrad.optim import SGD
 
@@ -35,7 +35,7 @@ def begin(monkeypatch):
 def end(chosen, title="A title"):
     """Write a page of a run, and the list above it."""
     path = chosen.out / "index.html"
-    body = [f"<h1>{title}</h1>", f"<p>{QUICK}</p>" * chosen.quick, '<p class="claim">A claim.</p>']
+    body = [f"<h1>{title}</h1>", '<p class="claim">A claim.</p>']
     path.write_bytes(page_alone(title, body))
     renew_list(chosen.out.parent)
     return path
@@ -58,27 +58,38 @@ def test_no_file_of_others_is_replaced_by_a_page_or_a_list(theirs, begin, tmp_pa
     before = contents(tmp_path)
     if theirs:
         with pytest.raises(SystemExit):
-            begin("reverse", "--out", tmp_path / "work")
+            publish(begin("reverse", "--out", tmp_path / "work"))
         assert re.fullmatch(
-            r"\S+ was not written by a demo, and its page would replace it: .+\n",
+            r"\S+ is not a demo's page, and a page would replace it: .+\n",
             capsys.readouterr().err,
         )
         assert contents(tmp_path) == before
     else:
         for title in ("First", "Second"):
             path = end(begin("reverse", "--out", tmp_path / "work"), title)
-            assert read(path)[1] == PAGE and f"<h1>{title}</h1>" in read(path)[0]
+            assert f"<h1>{title}</h1>" in path.read_text("utf-8")
         assert capsys.readouterr().err.count("There is no list of pages in") == 2
         assert contents(tmp_path) == before | {path: path.read_bytes()}
 
 
-def test_a_folder_in_the_place_of_a_page_is_one_sentence(begin, tmp_path, capsys):
-    (tmp_path / "a/index.html").mkdir(parents=True)
-    assert read(end(begin("reverse", "--out", tmp_path / "one")))[1] == PAGE
-    assert re.fullmatch(r"The list of pages was not renewed: .+\n", capsys.readouterr().err)
+def test_neither_a_page_nor_a_list_replaces_the_other(begin, tmp_path, capsys):
+    end(begin("reverse", "--out", tmp_path / "one"))
+    before = contents(tmp_path)
     with pytest.raises(SystemExit):
-        begin("reverse", "--out", tmp_path / "a")
-    assert re.match(r"cannot write the page \S+a/index\.html: ", capsys.readouterr().err)
+        publish(begin("sort", "--out", tmp_path))
+    assert "is not a demo's page" in capsys.readouterr().err
+    (tmp_path / "one/two").mkdir()
+    end(begin("sort", "--out", tmp_path / "one/two"))
+    assert "There is no list of pages in" in capsys.readouterr().err
+    assert before.items() <= contents(tmp_path).items()
+
+
+def test_a_folder_in_the_place_of_a_page_is_loud_before_the_work(begin, tmp_path, capsys):
+    (tmp_path / "a/index.html").mkdir(parents=True)
+    end(begin("reverse", "--out", tmp_path / "one"))
+    assert re.fullmatch(r"The list of pages was not renewed: .+\n", capsys.readouterr().err)
+    with pytest.raises(IsADirectoryError, match="a/index.html"):
+        publish(begin("reverse", "--out", tmp_path / "a"))
 
 
 # ------------------------------------------------------------------ law: no training is lost
@@ -173,20 +184,9 @@ def test_the_list_leads_to_every_page_and_says_what_it_is_called(begin, tmp_path
         end(begin("reverse", "--out", tmp_path / name), title)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/index.html").write_text("<title>not ours</title>")
-    text = read(tmp_path / "index.html")[0]
+    text = (tmp_path / "index.html").read_text("utf-8")
     rows = re.findall(r'<a href="([^"]*)/index\.html">(.*?)</a>', text)
     found = {unquote(unescape(address)): unescape(title) for address, title in rows}
     assert found == shown
     assert all(re.fullmatch(r"[\w.%~-]+", address) for address, _ in rows)
     assert "<script" not in text and "script-src 'none'" in text
-
-
-def test_the_list_has_the_demos_in_their_order_and_says_which_page_is_quick(begin, tmp_path):
-    for name in ("reverse", "why_half", "scaling", "sky_is_blue"):
-        words = ("--quick",) * (name == "scaling")
-        end(begin(name, *words, "--out", tmp_path / name, quick=1))
-    end(begin("sort", "--out", tmp_path / "zoo"))
-    text = read(tmp_path / "index.html")[0]
-    rows = re.findall(r"<code>(\w+)</code>(.*?)<br>A claim\.", text)
-    others = [(name, "") for name in ("why_half", "reverse", "sky_is_blue", "zoo")]
-    assert rows == [("scaling", " (--quick)"), *others]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from demos.site._exhibits import drawing, seen, text
 
 from attention import attention, attention_weights, causal_mask, split_heads
 from attention.figures import D_K
+from demos.museum._pages import drawing, seen, text
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.museum.exhibits import __file__ as hall
 from demos.museum.exhibits import shown as as_text

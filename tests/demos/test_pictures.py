@@ -9,7 +9,7 @@ import pytest
 
 from attention import attention_backward
 from attention.positions import sinusoidal
-from demos.pages.page import FOLDER
+from demos.pages.page import FOLDER as PAGES
 from demos.pictures import error, number, product, valley, waiting, way_back
 from minigrad import idea
 
@@ -35,9 +35,9 @@ def shown(visit, tmp_path):
 
     def shown(name, *settings, **options):
         picture = importlib.import_module(f"demos.pictures.{name}").picture()
-        files = (FOLDER.parent / "pictures" / f"{each}.js" for each in ("axes", name))
+        files = (PAGES.parent / "pictures" / f"{each}.js" for each in ("axes", name))
         script = "".join(file.read_text(encoding="utf-8") for file in files)
-        css = (FOLDER / "site.css").read_text(encoding="utf-8")
+        css = (PAGES / "site.css").read_text(encoding="utf-8")
         path = tmp_path / f"{name}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
         body = f"<style>{css}</style><main>{picture}</main><script>{script}</script>"

@@ -2,17 +2,17 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
 
 from attention.scaling import ratios, saturation, sweep
-from demos.pages.page import FOLDER
 from demos.pictures.draws import normal
 from demos.pictures.hill import HALF, SEED, SPREADS, lengths, picture, ratio
-from demos.site._chapters import Book
+from demos.site._book import Book
+from demos.site._chapters import page_of_chapter
 from demos.site._contents import book
+from demos.site._document import copy_beside, document
 
 SETTINGS = [(64, 64), (16, 5), (256, 8), (32, 512), (1024, 1024)]  # d_k and the number of keys
 
@@ -26,11 +26,9 @@ def drawn():
 def path(tmp_path_factory):
     """The chapter's page, and what the site puts beside it."""
     folder, contents = tmp_path_factory.mktemp("site"), Book(*book())
-    page = contents.chapter(contents.chapters["16"])
-    (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
-    for name in ("site.css", "site.js", "exhibit.js"):
-        shutil.copyfile(FOLDER / name, folder / name)
-    shutil.copytree(FOLDER.parent / "pictures", folder / "pictures")
+    page = page_of_chapter(contents, contents.chapters["16"])
+    (folder / page.file).write_text(document(page, "a footer"), encoding="utf-8")
+    copy_beside(folder)
     return folder / page.file
 
 

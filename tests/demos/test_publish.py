@@ -147,5 +147,5 @@ def test_a_killed_run_leaves_no_page_and_a_file_that_no_demo_wrote_stays(tmp_pat
     assert (folder / "index.html").read_bytes() == before
     (folder / "index.html").write_text("mine")
     _, done = run(tmp_path)
-    assert done.returncode == 2 and "was not written by a demo" in done.stderr
+    assert done.returncode == 2 and "is not a demo's page" in done.stderr
     assert (folder / "index.html").read_text() == "mine"

@@ -9,12 +9,16 @@ from html.parser import HTMLParser
 
 import pytest
 
+from demos.pages import source as sources
 from demos.pages.page import Page
 from demos.pages.text import columns, display, formula, inline, markdown
-from demos.site import _checking, _source, _templates
-from demos.site._chapters import Book
+from demos.site import _checking
+from demos.site._book import Book
+from demos.site._chapters import page_of_chapter, page_of_tool
 from demos.site._contents import ROOT, STOP, book
+from demos.site._document import HEADER, document
 from demos.site._landing import FINDINGS
+from demos.site._rows import _replaces
 
 BOOK = Book(*book())
 CHAPTERS = list(BOOK.chapters.values())
@@ -84,8 +88,8 @@ def documented(source):
                 yield from (x for x in methods if ast.get_docstring(x))
 
 
-PAGES = [(each.source, BOOK.chapter(each)) for each in CHAPTERS]
-PAGES += [(each, BOOK.tool(each)) for each in BOOK.tools]
+PAGES = [(each.source, page_of_chapter(BOOK, each)) for each in CHAPTERS]
+PAGES += [(each, page_of_tool(BOOK, each)) for each in BOOK.tools]
 IDS = [source.name for source, _ in PAGES]
 
 
@@ -211,10 +215,10 @@ HOSTILE = "</script><b>&\"'"
 def test_what_a_text_says_stays_text():
     for shown in (inline(HOSTILE), inline(f"`{HOSTILE}`"), display(f"    {HOSTILE}")):
         assert "<b>" not in shown and "&lt;/script&gt;" in shown
-    source = _source.Source("x", "x.py", f'"""0 · X: y."""\nx = "{HOSTILE[:-2]}"  # {HOSTILE}\n')
-    shown = "".join(_source.coloured(source.text, {}))
+    source = sources.Source("x", "x.py", f'"""0 · X: y."""\nx = "{HOSTILE[:-2]}"  # {HOSTILE}\n')
+    shown = "".join(sources.coloured(source.text, {}))
     assert "<b>" not in shown and shown.count("&lt;/script&gt;") == 2
-    page = Page("x.html", HOSTILE, [], HOSTILE).document("")
+    page = document(Page("x.html", HOSTILE, [], HOSTILE), "")
     assert "<b>" not in page and 'content="&lt;/script&gt;' in page
 
 
@@ -227,10 +231,10 @@ def test_a_name_leads_to_its_definition_only_where_the_file_binds_it():
         "def f(x):\n    with np.errstate(divide=1):\n        return softmax(x) + ops.exp(x)\n"
         "def g(softmax):\n    return softmax(f) + [sum for sum in f]\n"
     )
-    source = _source.Source("x", "x.py", text)
+    source = sources.Source("x", "x.py", text)
     files = BOOK.files | {"x": source}
     address = lambda home, name: f"{home.name}#{name}"
-    places = _source.places(source.tree, source.lines, files, source, address)
+    places = sources.places(source.tree, source.lines, files, source, address)
     rules, curves = "minigrad.ops.softmaxes#softmax", "minigrad.ops.elementwise#exp"
     assert places == {
         (3, 21): rules,
@@ -251,15 +255,15 @@ def test_a_chapter_an_exercise_or_a_line_that_is_not_there_ends_the_build():
         with pytest.raises(ValueError, match=said):
             BOOK.links(text)
     with pytest.raises(ValueError, match="chapter 0 has the line 'x = 1' 0 times"):
-        BOOK._replaces("x = 1")
+        _replaces(BOOK, "x = 1")
 
 
 def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path, monkeypatch):
     body = ['<a href="b.html">', '<a href="#x">', '<i id="y"></i><i id="y"></i>', '<a href="#y">']
     page = Page("a.html", "a", body, "a")
-    (tmp_path / "a.html").write_text(page.document(""))
+    (tmp_path / "a.html").write_text(document(page, ""))
     shared = ("index.html", "site.css", "site.js", "exhibit.js")
-    for name in (*shared, *(file for _, file in _templates.HEADER)):
+    for name in (*shared, *(file for _, file in HEADER)):
         (tmp_path / name).touch()
     wrong = _checking.wrong_links(tmp_path, [page])
     assert sorted(wrong) == ["a.html: #x", "a.html: #y twice", "a.html: b.html"]

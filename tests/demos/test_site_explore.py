@@ -2,21 +2,25 @@
 
 import json
 import re
-import shutil
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from demos.site._explore import CASES, data, explore, learns, write_explorables
 
 from attention import attention, attention_weights
 from attention.scaling import typical_query
-from demos.pages.page import FOLDER
-from demos.site._chapters import Book
+from demos.laboratory._pages import learns, write_explorables
+from demos.laboratory._pages import pages as explore
+from demos.pages.page import data
+from demos.pictures.softmax import CASES
+from demos.site._book import Book
+from demos.site._chapters import page_of_chapter
 from demos.site._contents import book
+from demos.site._document import copy_beside, document
 from minigrad import Tensor, gradients
+from tests.demos.running import ROOT
 
-PICTURES = FOLDER.parent / "pictures"
+PICTURES = ROOT / "demos" / "pictures"
 FILES = ["explore.html", "softmax.html", "way-back.html", "why_half.html", "gpt.html"]
 SETTINGS = {0.0: 1.0, 0.5: 0.5, 1.0: 0.0}  # of the slider, and the exponent a of d_k^-a
 
@@ -26,15 +30,13 @@ def folder(tmp_path_factory):
     """The pages, and what the site puts beside them."""
     folder = tmp_path_factory.mktemp("site")
     contents = Book(*book())
-    pages = explore(contents, folder)
+    pages = explore(contents)
     assert [page.file for page in pages] == FILES
-    pages.append(contents.chapter(contents.chapters["3.6"]))
+    pages.append(page_of_chapter(contents, contents.chapters["3.6"]))
     write_explorables(folder)
     for page in pages:
-        (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
-    for name in ("site.css", "site.js", "exhibit.js", "softmax.js"):
-        shutil.copyfile(FOLDER / name, folder / name)
-    shutil.copytree(PICTURES, folder / "pictures")
+        (folder / page.file).write_text(document(page, "a footer"), encoding="utf-8")
+    copy_beside(folder)
     return folder
 
 
@@ -61,11 +63,12 @@ def test_nothing_in_the_data_ends_its_element():
 
 
 def test_a_training_that_has_not_run_is_a_command_and_no_link(tmp_path):
-    assert "python -m demos reverse</code>, 8 s" in learns(tmp_path)
-    assert "href" not in learns(tmp_path)
+    contents = Book(*book(), tmp_path)
+    assert "python -m demos reverse</code>, 8 s" in learns(contents)
+    assert "href" not in learns(contents)
     (tmp_path / "demos" / "reverse").mkdir(parents=True)
     (tmp_path / "demos" / "reverse" / "index.html").touch()
-    assert learns(tmp_path).count('href="demos/reverse/index.html"') == 1
+    assert learns(contents).count('href="demos/reverse/index.html"') == 1
 
 
 def test_the_ratios_in_the_text_are_those_of_attention(folder):

@@ -9,12 +9,16 @@ import pytest
 
 from demos import files
 from demos.learn import EXERCISES
+from demos.learn import _pages as learn
 from demos.learn._running import Answer
 from demos.learn.exercises import number, solution, stub
+from demos.museum import _pages as museum
 from demos.museum.exhibits import NAMES, difference, exhibit, source
-from demos.site import _shows, _small
-from demos.site._chapters import Book
+from demos.site import _demos, _small
+from demos.site._book import Book
 from demos.site._contents import book
+from demos.site._document import document
+from demos.site._words import words
 from tests.demos.running import ROOT
 
 SMALL = ROOT / "demos" / "pictures" / "small"
@@ -27,11 +31,10 @@ def contents():
 
 
 @pytest.fixture(scope="module")
-def pages(contents, tmp_path_factory):
+def pages(contents):
     """The text of every page, by its file."""
-    found = [*_shows.exercises(contents), *_shows.museum(contents), _shows.words(contents)]
-    found += _shows.demos(contents, tmp_path_factory.mktemp("site"))
-    return {page.file: page.document("") for page in found}
+    found = [page for show in (learn, museum, _demos) for page in show.pages(contents)]
+    return {page.file: document(page, "") for page in [*found, words(contents)]}
 
 
 def plain(shown):
@@ -58,13 +61,13 @@ def test_an_exercise_has_each_hint_once_and_folded_and_no_line_of_ours(pages, co
     page = pages[f"exercise-{number(name)}.html"]
     hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
     for i, hint in enumerate(hints, 1):
-        shown = f"<summary>Hint {i} of 3</summary>{contents.prose(hint)}</details>"
-        assert page.count(shown) == 1
+        fold = f"<summary>Hint {i} of 3</summary>{contents.prose(hint)}</details>"
+        assert page.count(fold) == 1
     given = {line.strip() for line in stub(name).splitlines()}
     ours = {line.strip() for line in solution(name).splitlines()} - given - {"return (", ")"}
-    words = plain(re.sub('<details class="fold">.*?</details>', "", page))
-    assert ours and not {line for line in ours if line in words}
-    assert all(line in words for line in stub(name).partition('\n"""\n')[2].splitlines())
+    shown = plain(re.sub('<details class="fold">.*?</details>', "", page))
+    assert ours and not {line for line in ours if line in shown}
+    assert all(line in shown for line in stub(name).partition('\n"""\n')[2].splitlines())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,16 +93,16 @@ def test_the_lines_of_an_exhibit_that_are_wrong_are_those_that_differ(pages, nam
 
 def test_what_a_check_says_is_shown_as_text(contents, monkeypatch):
     said = "</script><b>&amp;\n  </pre>"
-    monkeypatch.setattr(_shows, "judged", lambda *_: Answer(False, said, "law"))
-    page = _shows.exercises(contents)[13].document("")
+    monkeypatch.setattr(learn, "judged", lambda *_: Answer(False, said, "law"))
+    page = document(learn.pages(contents)[13], "")
     assert "law: &lt;/script&gt;&lt;b&gt;&amp;amp;\n  &lt;/pre&gt;</pre>" in page
 
 
-def test_a_demo_that_was_run_has_a_link_to_its_page(contents, pages, tmp_path):
+def test_a_demo_that_was_run_has_a_link_to_its_page(pages, tmp_path):
     assert "demos/reverse/index.html" not in pages["demos.html"]
     (tmp_path / "demos" / "reverse").mkdir(parents=True)
     (tmp_path / "demos" / "reverse" / "index.html").write_text("", encoding="utf-8")
-    listed = _shows.demos(contents, tmp_path)[0].document("")
+    listed = document(_demos.pages(Book(*book(), tmp_path))[0], "")
     assert listed.count('<a href="demos/reverse/index.html">') == 1
 
 
