@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -33,10 +32,12 @@ def docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
 
 
-def seconds(path: Path) -> str:
-    """Return the seconds that a demo takes: its docstring has them after the command."""
-    found = re.search(r"^ +python -m demos .*# (\d+) s$", docstring(path), re.MULTILINE)
-    return found[1] if found else "?"
+def seconds(path: Path) -> int:
+    """Return the number that a demo calls SECONDS, without running the demo."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SECONDS":
+            return int(ast.literal_eval(node.value))
+    raise ValueError(f"{path} has no line SECONDS = …: how long does a run take?")
 
 
 def stop(sentence: str, *, code: int = 2) -> NoReturn:

@@ -4,7 +4,7 @@ Claim. A record of any size can be read. One query over three keys is eight boxe
 show how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a drawing of 15
 boxes.
 
-    python -m demos draw [--out DIR] [--seed N]  # 3 s
+    python -m demos draw [--out DIR] [--seed N]
 
 The pictures of README and of the site's chapters are drawn here: they are this command's SVGs,
 copied to `demos/pictures`.
@@ -26,6 +26,8 @@ from demos.pages.tables import figure, inlined
 from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
 from minigrad.graphs.render import described
 from minigrad.optim import Adam
+
+SECONDS = 3  # of a run
 
 chosen = options("draw", __doc__.splitlines()[0])
 page = publish(chosen)

@@ -4,7 +4,7 @@ Claim. To go back through attention, apply the rules of its steps, the last one 
 give the same sixteen numbers: the engine, which knows only the rules of single operations; the five
 lines of chapter 11; and finite differences, which use no rule.
 
-    python -m demos first_gradient [--out DIR]  # 1 s
+    python -m demos first_gradient [--out DIR]
 """
 
 # %% Set-up
@@ -16,6 +16,8 @@ from demos import options
 from demos.pages.publish import publish
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, numerical_gradient, softmax
 from minigrad.graphs.render import described
+
+SECONDS = 1  # of a run
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
 page = publish(chosen)

@@ -5,7 +5,7 @@ Claim. Without the scale 1/√d_k gradients do not all vanish, they become unequ
 typical query gets less or more depends on d_k and on the number of keys: at d_k = 64 with 64 keys
 it gets about 5 times more. The scale does not guarantee a gradient either.
 
-    python -m demos scaling [--out DIR] [--seed N]  # 7 s
+    python -m demos scaling [--out DIR] [--seed N]
 """
 
 # %% Set-up
@@ -23,6 +23,8 @@ from demos.laboratory._figures import plot_map
 from demos.pages.publish import publish
 from minigrad import Steps, Tensor, gradients, graph, numerical_gradient
 from minigrad.graphs.render import described
+
+SECONDS = 7  # of a run
 
 chosen = options("scaling", __doc__.splitlines()[0])
 page = publish(chosen)

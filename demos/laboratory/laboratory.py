@@ -6,7 +6,7 @@ the scale changes at every width from 16 on is how unequal the gradients are. Wh
 suits a step depends on the optimizer, as long as one rate is kept for all weights. And a model that
 has learned a look-up keeps its answers without its scale, but learns the next task more slowly.
 
-    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 100 s
+    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
 Each measurement is a sweep, whose results are kept in the folder `results` of the output folder. A
 run that was stopped continues there. Numbers that only `--full` can show are read from small files
@@ -31,6 +31,8 @@ from demos.laboratory._trained import sweeps as sweeps_of_trained
 from demos.pages.publish import publish
 from demos.pages.source import cells
 from demos.pages.text import inline, slug
+
+SECONDS = 100  # of a run
 
 
 def add(parser):

@@ -9,7 +9,7 @@ that you change is the scale, which multiplies the scores before softmax. What i
 ‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With gradient
 descent, a longer one moves the query further. A query with less than 0.001 is called dead.
 
-    python -m demos why_half [--out DIR] [--seed N]  # 2 s
+    python -m demos why_half [--out DIR] [--seed N]
 """
 
 # %% Set-up
@@ -21,6 +21,8 @@ from attention.scaling import ratios, sweep, top_tenth
 from demos import options
 from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
 from demos.pages.publish import publish
+
+SECONDS = 2  # of a run
 
 chosen = options("why_half", __doc__.splitlines()[0])
 page = publish(chosen)

@@ -6,7 +6,7 @@ what to look at: a value, a derivative or a law that does not hold. A check does
 answer; three hints lead to it.
 
     python -m demos learn init FOLDER            # makes the folder, outside of the repository
-    python -m demos learn [--in FOLDER]          # 1 s
+    python -m demos learn [--in FOLDER]          # checks the first that is not solved
     python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
     python -m demos learn [--in FOLDER] --path   # eight of them, for a first contact
 
@@ -32,6 +32,7 @@ from demos.learn._running import run
 from demos.learn.exercises import chapter, number, solution, stub, title
 from minigrad.runs.saving import write_whole
 
+SECONDS = 1  # of a run
 POLL = 0.2  # seconds between two looks at the files
 KEPT = ".minigrad-learn.json"  # of each solved exercise a hash; how many hints were shown
 NOTHING = json.dumps({"solved": {}, "hints": {}})

@@ -4,7 +4,7 @@ Claim. People make mistakes of these sixteen kinds, and none of them raises an e
 made. Each mistake has a check of a few lines. The check rejects the broken version, accepts the
 repaired one, and fits into any project.
 
-    python -m demos museum [NAME …] [--out DIR] [--seed N]  # 2 s
+    python -m demos museum [NAME …] [--out DIR] [--seed N]
 """
 
 # %% Set-up
@@ -19,6 +19,8 @@ from demos.pages.publish import publish
 from demos.pages.source import coloured
 from demos.pages.tables import columns, figure
 from demos.pages.text import inline, markdown, set_text
+
+SECONDS = 2  # of a run
 
 if not __debug__:
     stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")

@@ -6,7 +6,7 @@ some products; every sum is still right. The English model predicts worse. The m
 in each of its heads; the median falls in some and grows in others. One number for each head learns
 the scale back. W_Q and W_K overfit the few texts instead.
 
-    python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]  # 40 s
+    python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]
 
 `mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters that calculate with
 digits; `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 parameters that write
@@ -36,6 +36,7 @@ from demos.pretrained._kept_heads import TwoModels, kept_heads, log_ratios, midd
 from demos.pretrained._loading import LANGUAGES, calculators, tokenizer, untrained, writer
 from demos.pretrained._recovery import FEW, HEADS, LEARNED, LOOKS, MANY, MORE, OTHERS, Recovered
 
+SECONDS = 40  # of a run
 NAMES = [f"{block}.{head}" for block in range(1, 5) for head in range(1, 5)]
 LONGEST = 128  # positions that the English model was trained with
 

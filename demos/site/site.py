@@ -4,7 +4,7 @@ Claim. The tutorial is the source. So its pages are made from the files as they 
 docstrings, code from the lines that run. Every example is run, and every link, formula and chapter
 is checked. What does not fit ends the build.
 
-    python -m demos site [--out DIR] [--all] [--base URL]  # 12 s
+    python -m demos site [--out DIR] [--all] [--base URL]
 
 The pages need no server and ask for nothing from outside. `--all` also runs the demos whose
 packages are installed, so that their pages are there (some minutes). `--base` is the address at
@@ -40,6 +40,7 @@ from demos.site._notebooks import of_chapter, of_demo
 from demos.site._words import words
 from minigrad.runs.saving import write_whole
 
+SECONDS = 12  # of a run
 LEFT_OUT = ("site", "learn", "benchmark")  # of --all
 SHARED = """<link rel="canonical" href="{0}/{1}">
 <meta property="og:image" content="{0}/pictures/hero.png">"""

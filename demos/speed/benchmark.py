@@ -6,7 +6,7 @@ NumPy could be. "in blocks" is attention in blocks, ours or PyTorch's. Each cont
 its own process, all get the same weights and inputs, and their values and gradients are compared
 before anything is timed: a row with wrong numbers is not timed. Then they take turns.
 
-    python -m demos benchmark [--rows NAME …] [--threads N] [--quick]  # 300 s
+    python -m demos benchmark [--rows NAME …] [--threads N] [--quick]
 
 PyTorch takes part if it is installed. The table has our times, medians of one call or node. Its
 ratios are medians of the rounds' ratios. A cell "227 → 183 ms" is two measurements: with the C
@@ -29,6 +29,8 @@ from demos.speed.bench.race import processes, race
 from demos.speed.bench.report import about, table
 from demos.speed.bench.rows import NAMES, ROWS
 from minigrad.runs.saving import write_whole
+
+SECONDS = 300  # of a run
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ depends only on what is known by then: two digits and a carry. At least 98 % of 
 it never saw are exactly right. Without positions almost none is right, because the model cannot
 tell units from hundreds.
 
-    python -m demos addition [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 16 s
+    python -m demos addition [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -22,6 +22,8 @@ from demos.pages.publish import publish
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+SECONDS = 16  # of a run
 
 chosen = options("addition", __doc__.splitlines()[0], steps=1000, quick=10)
 page = publish(chosen)

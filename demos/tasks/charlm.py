@@ -9,7 +9,7 @@ is ___", the model needs more bits for each character of "blue" than for words t
 since its text never speaks of a sky. A training step that recomputes each block (chapter 2.4) needs
 60 % of the memory, and its gradients are the same.
 
-    python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 42 s
+    python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -31,6 +31,8 @@ from demos.pages.publish import publish
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+SECONDS = 42  # of a run
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
 page = publish(chosen)

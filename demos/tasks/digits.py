@@ -7,7 +7,7 @@ the rows of an image as its tokens learns to read at least 97 %. Without positio
 are in a bag, the same encoder stays below 95 %. Here the writers of the test images also wrote
 training images. Both classifiers read the handwriting of other people worse.
 
-    python -m demos digits [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 12 s
+    python -m demos digits [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -24,6 +24,8 @@ from demos.pages.publish import publish
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
 from minigrad.optim import AdamW, warmup_cosine
+
+SECONDS = 12  # of a run
 
 chosen = options("digits", __doc__.splitlines()[0], steps=600, quick=10)
 page = publish(chosen)

@@ -7,7 +7,7 @@ next A a head of the second block looks for the position that holds A as the tok
 copies the token there (Olsson et al. 2022). One block cannot do this, because it takes two looks in
 sequence. The distance of the repetition differs between sequences, so positions alone do not help.
 
-    python -m demos induction [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 14 s
+    python -m demos induction [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -24,6 +24,8 @@ from demos.pages.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+SECONDS = 14  # of a run
 
 chosen = options("induction", __doc__.splitlines()[0], steps=500, quick=10)
 page = publish(chosen)

@@ -6,7 +6,7 @@ scale 1/√d_k decides whether a learning rate of 1 is possible: without the sca
 breaks. At a rate of 0.1 the head learns without the scale as well, and sooner, because its initial
 weights are small.
 
-    python -m demos recall [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
+    python -m demos recall [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -23,6 +23,8 @@ from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
+
+SECONDS = 7  # of a run
 
 np.seterr(over="ignore", invalid="ignore")  # one training ends in NaN, and this is shown
 chosen = options("recall", __doc__.splitlines()[0], steps=600, quick=20)

@@ -4,7 +4,7 @@ Claim. With positions, one block with one head learns to write a sequence backwa
 its attention weights are an anti-diagonal. Without positions it cannot: attention does not depend
 on the order of the tokens, so no place has a mirror image.
 
-    python -m demos reverse [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
+    python -m demos reverse [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -20,6 +20,8 @@ from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
+
+SECONDS = 8  # of a run
 
 chosen = options("reverse", __doc__.splitlines()[0], steps=500, quick=20)
 page = publish(chosen)

@@ -6,7 +6,7 @@ it, the verb is last, and the adverb is first. At least 95 % of the sentences wi
 that the model never saw come out exactly right. Without cross-attention the decoder writes the same
 sentence for every source. (The model is pre-LN, chapter 15.1, so it needs no long warm-up.)
 
-    python -m demos translate [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 22 s
+    python -m demos translate [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -23,6 +23,8 @@ from demos._training import Run
 from demos.pages.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+SECONDS = 22  # of a run
 
 chosen = options("translate", __doc__.splitlines()[0], steps=400, quick=10)
 page = publish(chosen)

@@ -5,7 +5,7 @@ of points that the network never saw are on the right side. Without hidden layer
 can only move a line, and ends below 92 %. (This is the first task of micrograd, Karpathy's engine
 of single numbers.)
 
-    python -m demos two_moons [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 2 s
+    python -m demos two_moons [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -20,6 +20,8 @@ from demos.pages.publish import publish
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
 from minigrad.optim import Adam
+
+SECONDS = 2  # of a run
 
 chosen = options("two_moons", __doc__.splitlines()[0], steps=600, quick=20)
 page = publish(chosen)

@@ -4,7 +4,7 @@ Claim. A notebook computes two heads over three words and scales their scores by
 repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75: softmax
 is one-hot all the same, and a one-hot softmax passes almost no gradient to W_Q and W_K.
 
-    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
+    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 """
 
 # %% Set-up
@@ -24,6 +24,8 @@ from demos.texts.sources import love_transformers as source
 from minigrad import Tensor, concatenate, gradients, jacobian, softmax, unfused
 from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
+
+SECONDS = 7  # of a run
 
 chosen = options("love_transformers", __doc__.splitlines()[0], steps=500, quick=20)
 page = publish(chosen)

@@ -6,7 +6,7 @@ above 1/74,000. A scale that is small enough brings a gradient back, but the hea
 because equal weights get equal gradients. What is missing is unit variance, and weights that differ
 before the training.
 
-    python -m demos love_you [--out DIR] [--seed N]  # 4 s
+    python -m demos love_you [--out DIR] [--seed N]
 """
 
 # %% Set-up
@@ -24,6 +24,8 @@ from demos.texts.sources import counted, parsed
 from demos.texts.sources import love_you as source
 from demos.texts.sources.love_you import apart, head, inputs, largest, measure
 from minigrad import Tensor, softmax
+
+SECONDS = 4  # of a run
 
 chosen = options("love_you", __doc__.splitlines()[0])
 page = publish(chosen)

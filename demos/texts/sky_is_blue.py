@@ -6,7 +6,7 @@ projections from N(0, 1/d) and the same scale, every query of the sentence gets 
 and initial values are needed together. Two heads learn a task that one head of any width cannot
 learn.
 
-    python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 9 s
+    python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]
 
 The text is the article “Wrapping your head around Self-Attention, Multi-head Attention” by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address. It turns “The sky is blue and
@@ -36,6 +36,8 @@ from demos.texts.sources.sky_is_blue import (
     token_ids,
 )
 from minigrad import Tensor, gradients, softmax
+
+SECONDS = 9  # of a run
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0], quick=True)
 page = publish(chosen)

@@ -5,7 +5,7 @@ whether it comes back from our code, as text, and if not, why not. We name what 
 unclear or left open, and do the steps that they leave undone. Most of the lines that mislead are
 not errors of arithmetic. They are claims that were never computed.
 
-    python -m demos texts [--out DIR] [--seed N]  # 1 s
+    python -m demos texts [--out DIR] [--seed N]
 """
 
 # %% Set-up
@@ -24,6 +24,8 @@ from demos.texts.sources import (
     sky_is_blue,
     your_journey,
 )
+
+SECONDS = 1  # of a run
 
 chosen = options("texts", __doc__.splitlines()[0])
 page = publish(chosen)

@@ -5,7 +5,7 @@ vector keeps about three words of a sentence, however long, and additive attenti
 At the notebook's width its scale makes gradients smaller, and at a large width 1/√d_k is not enough
 for the first of its two classes.
 
-    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 9 s
+    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]
 
 The notebook is "Why we need Attention mechanism", by an author whom we do not know: we have it as a
 text without an address. It gives three numbers to each word of its sentence and lets every word
@@ -33,6 +33,8 @@ from demos.texts.sources.your_journey import INPUTS, PRINTED, WORDS, SelfAttenti
 from minigrad import Tensor, gradients, jacobian, mse, no_grad, softmax
 from minigrad.nn import Dropout, Sequential
 from minigrad.optim import Adam
+
+SECONDS = 9  # of a run
 
 chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
 page = publish(chosen)

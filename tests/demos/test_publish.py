@@ -15,7 +15,7 @@ DEMO = f'''"""A title {HOSTILE}: a sentence below it.
 
 Claim. A claim with `code`, 1/√d_k and {HOSTILE}.
 
-    python -m demos fake  # 1 s
+    python -m demos fake
 
 What stands below the command.
 """

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attention.scaling import ratios, sweep, top_tenth
-from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure, uniform
+from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure
+from demos.pictures.draws import uniform
 
 SETTINGS = [(4, 0), (64, 0), (1024, 0), (256, 0.25), (16, 0.5), (1024, 0.5), (32, 0.75), (1024, 1)]
 
