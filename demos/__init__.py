@@ -81,7 +81,7 @@ def options(
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     chosen.demo, chosen.shortened = name, bool(chosen.quick and quick)
     if chosen.out is None:
-        chosen.out = Path("out", *["quick"] * chosen.shortened, name)
+        chosen.out = Path("out/quick" if chosen.shortened else "out", name)
     chosen.file = file  # (its page shows the cells of this file)
     writable(chosen.out)
     if steps:

@@ -34,14 +34,13 @@ def pages(book: Book) -> list[Page]:
     route = "".join(stop.format(address[x], number(x), called[x][0]) for x in PATH)
     groups = ""
     for group, members in GROUPS.items():
-        tiles = (
-            tile(
-                *(address[x], f"Exercise {number(x)}{' ★' * (x in PATH)}"),
-                *(called[x][0], sentence(called[x][2])),
-            )
-            for x in members
-        )
-        groups += f'<h2>{group.capitalize()}</h2><div class="tiles">{"".join(tiles)}</div>'
+        tiles = ""
+        for name in members:
+            star = " ★" if name in PATH else ""
+            short, _, question = called[name]
+            above = f"Exercise {number(name)}{star}"
+            tiles += tile(address[name], above, short, sentence(question))
+        groups += f'<h2>{group.capitalize()}</h2><div class="tiles">{tiles}</div>'
     told = _told("e13_softmax")
     body = fill(HERE / "exercises.html", how=book.prose(how), told=told, route=route, groups=groups)
     each = [_exercise(book, place, names) for place in range(1, len(names))]
@@ -62,8 +61,9 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     shown = {"name": name, "place": place, "code": code, "told": _told(name)}
     body = fill(HERE / "exercise.html", left="".join(left), **shown)
     book.index.append((names[place][1], "exercise", names[place][0]))
-    facts = [*links, *["★ for a first contact"] * (name in PATH)]
-    return one_of("Exercises", names, place, short, sentence(question), body, facts=facts)
+    if name in PATH:
+        links.append("★ for a first contact")
+    return one_of("Exercises", names, place, short, sentence(question), body, facts=links)
 
 
 def _told(name: str) -> str:

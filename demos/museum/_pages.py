@@ -39,11 +39,13 @@ def seen(each: Exhibit, seed: int = 0) -> Seen:
 def verdicts(each: Exhibit, seed: int) -> list[tuple[str, str]]:
     """Return what the check says of both versions, and minigrad of a user's mistake."""
     module = each.module
-    found = [
+    told = [
         ("broken", each.caught(module.broken, seed) or "NOT CAUGHT"),
         ("repaired", each.caught(module.repaired, seed) or "passes"),
     ]
-    return found + [("minigrad", each.refused() or "")] * bool(each.refused())
+    if refusal := each.refused():
+        told.append(("minigrad", refusal))
+    return told
 
 
 def html(

@@ -78,10 +78,10 @@ def one_of(
     """Return one of the pages of a kind, of which the first is their list."""
     file, name = names[place]
     above = f'<a href="{names[0][0]}">{here}</a> · {place} of {len(names) - 1}' if place else here
-    near = [turn(names[1:], place - 1)] * bool(place)
-    return Page(
-        file, name, [top(above, title, sub, facts), *body, *near], plain(sub), here, "shows"
-    )
+    parts = [top(above, title, sub, facts), *body]
+    if place:
+        parts.append(turn(names[1:], place - 1))
+    return Page(file, name, parts, plain(sub), here, "shows")
 
 
 def tile(address: str, above: str, title: str, text: str) -> str:
@@ -105,7 +105,10 @@ def page_alone(
     allowed  what the policies of pages inside of this one call their scripts
     """
     read = lambda name: (FOLDER / name).read_text("utf-8")
-    scripts = [*scripts, *[read("demo.js")] * (generator == PAGE)]
+    scripts, above = list(scripts), ""
+    if generator == PAGE:
+        scripts.append(read("demo.js"))
+        above = '<a href="../index.html">All pages</a>'
     names = {policy_name(script) for script in scripts}
     return fill(
         FOLDER / "html" / "demo.html",
@@ -113,7 +116,7 @@ def page_alone(
         generator=generator,
         title=escape(title),
         style=read("site.css") + read("demo.css") + style,
-        above='<a href="../index.html">All pages</a>' * (generator == PAGE),
+        above=above,
         body="\n".join(body),
         footer=footer,
         scripts="".join(f"<script>{script}</script>" for script in scripts),

@@ -87,9 +87,10 @@ class Published:
         """Ask what the finding has not said; a reader takes a guess, or opens the answer."""
         buttons = "".join(f'<button type="button">{inline(x, set_text)}</button>' for x in guesses)
         html = f"<p>{inline(question, set_text)}</p>"
-        html += f'<div class="choice" hidden>{buttons}</div>' * bool(guesses)
+        if guesses:
+            html += f'<div class="choice" hidden>{buttons}</div>'
         html += fold("The answer", markdown(answer, set_text), "ask")
-        offered = f" ({', '.join(guesses)}?)" * bool(guesses)
+        offered = f" ({', '.join(guesses)}?)" if guesses else ""
         text = f"{printed(question + offered)}\n{textwrap.indent(printed(answer), '   ')}"
         place = "left" if any(part.place == "question" for part in self.parts) else "question"
         self.html(f'<div class="play"><div class="question">{html}</div></div>', text, place)
@@ -190,13 +191,16 @@ class Published:
         name, _, says = title.rstrip(".").partition(": ")
         claim, _, more = text.partition("    python -m")
         facts = [f"<code>python -m demos {escape(chosen.demo)}</code>", f"seed {chosen.seed}"]
-        facts += [f"{chosen.steps} steps"] * bool(chosen.steps)
+        if chosen.steps:
+            facts.append(f"{chosen.steps} steps")
         body = [
             top(
                 "Demo", inline(name, set_text), inline(says[:1].upper() + says[1:], set_text), facts
             )
         ]
-        warnings = [QUICK] * chosen.shortened + [marks.note, *marks.failed] * bool(marks.note)
+        warnings = [QUICK] if chosen.shortened else []
+        if marks.note:
+            warnings += [marks.note, *marks.failed]
         body += [f'<p class="warning">{escape(x, quote=False)}</p>' for x in warnings]
         left = markdown(claim.strip().removeprefix("Claim. "), set_text)
         left = left.replace("<p>", '<p class="claim">')
@@ -223,27 +227,35 @@ class Published:
 
     def _cells(self) -> list[str]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
-        shown = []
+        html = []
         for cell in cells(self.source.text):
-            said = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
+            at = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
             for part in self.parts:
-                said[part.place] += part.html * (part.line in cell.lines)
-            heading = f'<h2 id="{slug(cell.heading)}">{inline(cell.heading, set_text)}</h2>'
-            left = heading * bool(cell.heading) + markdown(cell.comment, set_text) + said["left"]
+                if part.line in cell.lines:
+                    at[part.place] += part.html
+            left = markdown(cell.comment, set_text) + at["left"]
+            if cell.heading:
+                heading = inline(cell.heading, set_text)
+                left = f'<h2 id="{slug(cell.heading)}">{heading}</h2>{left}'
             code = _code(cell)
-            if code and (any(said.values()) or cell.heading == "Set-up"):
+            if code and (any(at.values()) or cell.heading == "Set-up"):
                 code = fold("The code", code)
-            beside, code = (said["right"], code) if said["right"] else (code, "")
-            shown += [row(left, beside, "rule"), said["below"], code]
-        return shown
+            if at["right"]:
+                html += [row(left, at["right"], "rule"), at["below"], code]
+            else:
+                html += [row(left, code, "rule"), at["below"]]
+        return html
 
 
 def _code(cell: Cell) -> str:
     """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
     code = cell.code.removesuffix("page.end()").rstrip()
-    lines = zip(cell.lines, coloured(code, {}) if code else [], strict=False)
-    shown = "".join(f'<div class="ln" data-n="{n}">{line or " "}</div>' for n, line in lines)
-    return f'<div class="code" tabindex="0">{shown}</div>' * bool(code)
+    if not code:
+        return ""
+    html = ""
+    for n, line in zip(cell.lines, coloured(code, {}), strict=False):
+        html += f'<div class="ln" data-n="{n}">{line or " "}</div>'
+    return f'<div class="code" tabindex="0">{html}</div>'
 
 
 def refuse_to_replace(path: Path) -> None:

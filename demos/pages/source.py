@@ -150,7 +150,7 @@ def cells(text: str) -> list[Cell]:
     found = []
     for m in CELL.finditer(text):
         first, code = 1 + text.count("\n", 0, m.start(3)), m[3].rstrip()
-        lines = range(first, first + len(code.split("\n")) * bool(code))
+        lines = range(first, first + len(code.splitlines()))
         found.append(Cell(m[1].strip(), re.sub("(?m)^# ?", "", m[2]), code, lines))
     return found
 

@@ -61,7 +61,7 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str 
     texts, right = _cells(head, rows)
     plain = [[printed(cell) for cell in cells] for cells in texts]
     widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
-    lines = [printed(caption)] * bool(caption)
+    lines = [printed(caption)] if caption else []
     for cells in plain:
         sides = zip(cells, widths, right, strict=True)
         line = "".join(f"   {cell:{'>' if at else '<'}{width}}" for cell, width, at in sides)

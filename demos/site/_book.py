@@ -63,7 +63,7 @@ class Book:
             raise ValueError(f"there is no exercise {number}")
         return f'<a href="exercise-{number}.html">{number}</a>'
 
-    def found(self) -> str:
+    def find(self) -> str:
         """Return the script with what Find finds; of what it finds equally well, chapters first."""
         kinds = ("chapter", "term", "minigrad/", "attention/")
         tools = {self.pages[each.name] for each in self.tools}

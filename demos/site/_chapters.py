@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from demos import pictures
+from demos._files import DEMOS
 from demos.pages.page import Page, fill, fold, top, turn
 from demos.pages.source import Source
 from demos.pages.text import formula, inline, plain, sentence, slug
@@ -22,7 +23,7 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     """Return a chapter's page."""
     source, order = chapter.source, list(book.chapters.values())
     linked = lambda found: ", ".join(f'<a href="{x.page}">{_named(x)}</a>' for x in found)
-    facts = [f"{chapter.minutes} min{' · ★ of the evening' * chapter.star}"]
+    facts = [f"{chapter.minutes} min{' · ★ of the evening' if chapter.star else ''}"]
     if chapter.needs:
         facts.append(f"needs {linked(chapter.needs)}")
     if len(chapter.leads) > 6:
@@ -130,8 +131,11 @@ def _figure(name: str, says: str) -> str:
 
 def _drawn(name: str) -> str:
     """Return a chapter's picture, and the scripts that move it."""
-    shown = importlib.import_module(f"demos.pictures.{name}").picture()
-    own = Path(pictures.__path__[0], f"{name}.js").exists()
-    scripts = ["draws"] * ('"seed":' in shown) + ["axes"] * ("<label>" in shown)
-    scripts += [name] * own
-    return shown + "".join(f'<script defer src="pictures/{x}.js"></script>' for x in scripts)
+    picture = importlib.import_module(f"demos.pictures.{name}").picture()
+    needed = {
+        "draws": '"seed":' in picture,
+        "axes": "<label>" in picture,
+        name: (DEMOS / "pictures" / f"{name}.js").exists(),
+    }
+    scripts = (f'<script defer src="pictures/{x}.js"></script>' for x in needed if needed[x])
+    return picture + "".join(scripts)

@@ -28,14 +28,15 @@ def pages(book: Book) -> list[Page]:
     sub = (
         "Each demo states a claim and runs it. One that has been run here leads to what it showed."
     )
-    pages = [_demo(book, place, names) for place in range(1, len(names))]
-    return [one_of("Demos", names, 0, "Claims that run", sub, body), *pages]
+    each = [_demo(book, place, names) for place in range(1, len(names))]
+    return [one_of("Demos", names, 0, "Claims that run", sub, body), *each]
 
 
 def _picture(name: str) -> str:
-    """Return a demo's small picture, if it has one."""
-    image = f'<img src="pictures/small/{name}.svg" alt="" width="240" height="150">'
-    return image * (DEMOS / "pictures" / "small" / f"{name}.svg").exists()
+    """Return a demo's small picture, or "" if it has none."""
+    if not (DEMOS / "pictures" / "small" / f"{name}.svg").exists():
+        return ""
+    return f'<img src="pictures/small/{name}.svg" alt="" width="240" height="150">'
 
 
 def _card(book: Book, path: Path) -> str:
@@ -43,8 +44,10 @@ def _card(book: Book, path: Path) -> str:
     run = f"<code>python -m demos {name}</code> · {seconds(path)} s"
     if address := book.ran(name):
         run += f'<br><a href="{address}">What it showed</a>'
-    image = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
-    image = f"{image}{_picture(name)}</a>" * bool(_picture(name))
+    image = ""
+    if picture := _picture(name):
+        link = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
+        image = f"{link}{picture}</a>"
     link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
     return f'<div class="card">{image}{link}<p>{run}</p></div>'
 
@@ -56,14 +59,18 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
-    body = [row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
+    picture = _picture(name)
+    body = [row(prose(text), f"<figure>{picture}</figure>" if picture else "")]
     for cell in cells(file.text):
         code = book.code(file, cell.lines.start, cell.lines.stop - 1)
         code = fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
-        heading = inline(PATHS.sub(r"`\1`", cell.heading))
-        left = f"<h2>{heading}</h2>" * bool(heading) + prose(cell.comment)
+        left = prose(cell.comment)
+        if cell.heading:
+            heading = inline(PATHS.sub(r"`\1`", cell.heading))
+            left = f"<h2>{heading}</h2>{left}"
         body.append(row(left, code))
     facts = [f"{seconds(path)} s", f"<code>{file.path}</code>"]
-    facts += [notebook(name)] * (name != "learn")  # (which asks for a folder on its command line)
+    if name != "learn":  # (which asks for a folder on its command line)
+        facts.append(notebook(name))
     book.index.append((name, "demo", page))
     return one_of("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)

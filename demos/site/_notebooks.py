@@ -34,7 +34,7 @@ def of_demo(path: Path) -> str:
     source = path.read_text(encoding="utf-8")
     shown = _taken_apart(f"# {ast.get_docstring(ast.parse(source))}")
     for cell in cells(source):
-        text = f"## {cell.heading}\n" * bool(cell.heading) + cell.comment
+        text = f"## {cell.heading}\n{cell.comment}" if cell.heading else cell.comment
         shown += [_cell("markdown", text), _cell("code", cell.code)]
     return _notebook(shown)
 
@@ -55,7 +55,7 @@ def _taken_apart(docstring: str) -> list[dict]:
         else:
             code += re.sub(" *# doctest: .*", "", part.source)
             if part.want:  # a cell ends here, since it shows the value of its last line alone
-                tags = ["raises-exception"] * bool(part.exc_msg)  # (the next cells run, too)
+                tags = ["raises-exception"] if part.exc_msg else []  # (the next cells run, too)
                 cells.append(_cell("code", code, *tags))
                 code = ""
     return cells

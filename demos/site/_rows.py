@@ -41,7 +41,9 @@ def rows(book: Book, source: Source) -> list[str]:
             shown.append(row("", book.code(source, *what)))
         else:
             shown.append(_definition(book, source, *what))
-    return [*filter(None, shown), *["</details>"] * later]
+    if later:
+        shown.append("</details>")
+    return list(filter(None, shown))
 
 
 def _opening(book: Book, source: Source) -> str:

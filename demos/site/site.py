@@ -97,7 +97,7 @@ written = {}
 for page in pages:
     head = SHARED.format(base, page.file) if base else ""
     written[page.file] = document(page, footer, head=head)
-written["find.js"] = contents.found()
+written["find.js"] = contents.find()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
 for name, path in files().items():

@@ -170,6 +170,18 @@ def test_every_file_of_the_book_has_a_page_and_every_finding_stands_in_chapter_1
     assert all(finding in says for finding in FINDINGS)
 
 
+def test_arrows_run_down_from_the_site_to_the_owners_of_pages_and_from_them_to_the_library():
+    floors = {"pages": {"_files", "_training"}, "pictures": {"pages"}}
+    for path in (ROOT / "demos").rglob("*.py"):
+        room = path.relative_to(ROOT / "demos").with_suffix("").parts[0]
+        known = {room}
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("demos"):
+                known |= {f"{node.module}.{each.name}".split(".")[1] for each in node.names}
+        assert room == "site" or "site" not in known, path
+        assert room not in floors or known - {room} <= floors[room], (path, known)
+
+
 # ------------------------------------------------------------------ value: text, set
 
 
