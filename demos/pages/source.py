@@ -1,4 +1,4 @@
-"""Site · Source: a file's definitions and imports, by `ast`, and its lines in colour, with links.
+"""Pages · Source: a file's definitions and imports, by `ast`, and its lines in colour, with links.
 
 A name in code leads to its definition where the file's own imports or definitions bind it, and
 where no function around it has a variable of that name.

@@ -1,4 +1,4 @@
-"""Site · Parts: tables and pictures of a demo, as HTML and as text for a terminal."""
+"""Pages · Tables: tables and pictures of a demo, as HTML and as text for a terminal."""
 
 from __future__ import annotations
 
