@@ -18,7 +18,7 @@ from attention.figures import name_ends, name_place, new_figure
 from demos.publish import Published
 from demos.site._parts import printed, set_text
 from demos.site._templates import inline, markdown
-from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
+from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds, returning, slips_of
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
@@ -26,18 +26,19 @@ WIDEST = 32  # cells in a row
 
 
 def numbers(page: Published, text: ModuleType) -> None:
-    """Say how many of the text's numbers come back; show a cell for each, and fold all of them."""
+    """Say how many of the text's numbers come back; show each in a cell, fold all, and judge."""
     same, total = counted(text)
-    lost = f" What cannot come back: {text.LOST}." * bool(text.LOST)
-    page.say(
-        f"{same} of {total} numbers that the text prints come back, in every printed digit.{lost}"
-    )
-    said = "A cell is a printed number; point at it to see both."
-    said += " A cross is another number, an empty cell is not computed." * (same < total)
-    page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
+    sentence = f"{same} of {total} numbers that the text prints come back, in every printed digit."
+    caption = "A cell is a printed number; point at it to see both."
+    if text.LOST:
+        sentence += f" What cannot come back: {'; '.join(text.LOST.values())}."
+        caption += " A cross is another number, an empty cell is not computed."
+    page.say(sentence)
+    page.html(f"<figure>{strip(text)}<figcaption>{caption}</figcaption></figure>", place="right")
     with page.folded(f"All {total} numbers, array by array", place="below"):
         lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
         page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
+    page.marks.at_least("numbers that come back", same, returning(text), "d")
 
 
 def strip(text: ModuleType) -> str:
@@ -56,7 +57,7 @@ def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -
     for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
         said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
         fill = "currentColor" if theirs == ours else "none"
-        cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
+        cross = "" if ours in (theirs, None) else '<path d="M0 0 8 8M0 8 8 0"/>'
         shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
         shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
         shown += f'pointer-events="all"/>{cross}</g>'
@@ -76,7 +77,8 @@ def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
     for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
         if side == "ours" and (same == len(pairs) or None in numbers):
             continue
-        lines += [f"{side}:"] * (same < len(pairs))
+        if same < len(pairs):
+            lines.append(f"{side}:")
         wide = max(map(len, numbers))
         rows = (numbers[at : at + width] for at in range(0, len(numbers), width))
         lines += ["  " + " ".join(f"{number:>{wide}}" for number in row) for row in rows]
@@ -87,30 +89,32 @@ def _width(shape: tuple[int, ...]) -> int:
     return min(shape[-1] if shape else 1, WIDEST)
 
 
-def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
+def doubts(page: Published, slips: Any) -> None:
     """Show the lines that are wrong, unclear or left open, the weighty ones first, others folded.
 
-    computed  for each of text.SLIPS, Markdown that says what shows it
+    slips  an object of a text's class `Slips`
     """
-    count = (f"{n} {kind}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
-    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
-    found = zip(text.SLIPS, computed, strict=True)
-    ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
-    told = [_told(number, *each) for number, each in enumerate(ordered, 1)]
-    first = sum(slip.weighty for slip in text.SLIPS)
-    shown, said = zip(*told, strict=True)
-    page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
-    with page.folded(f"The other {len(told) - first} lines", place="below"):
-        page.html(_beside("19rem", shown[first:]))
+    group = type(slips)
+    counts = zip(KINDS, kinds(group), strict=True)
+    count = ", ".join(f"{n} {kind}" for kind, n in counts if n)
+    shown = [(slip, slip.computed(slips)) for slip in slips_of(group)]
+    page.say(f"We found {len(shown)} lines that can mislead a reader: {count}.")
+    shown.sort(key=lambda pair: (not pair[0].weighty, KINDS.index(pair[0].kind)))
+    forms = [_slip(number, slip, computed) for number, (slip, computed) in enumerate(shown, 1)]
+    first = sum(slip.weighty for slip, _ in shown)
+    html, text = zip(*forms, strict=True)
+    page.html(_beside("19rem", html[:first]), "\n\n".join(text[:first]), "below")
+    with page.folded(f"The other {len(forms) - first} lines", place="below"):
+        page.html(_beside("19rem", html[first:]))
 
 
-def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
+def _slip(number: int, slip: Slip, computed: str) -> tuple[str, str]:
     """Return a line of the text, what is so, and what shows it: as HTML and for a terminal."""
     says, so = (inline(part, set_text) for part in (slip.says, slip.so))
     html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
     html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {computed}', set_text)}"
-    said = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {computed}"
-    return html, printed(said).replace("\n\n", "\n")
+    text = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {computed}"
+    return html, printed(text).replace("\n\n", "\n")
 
 
 def _beside(width: str, shown: Sequence[str]) -> str:
@@ -162,16 +166,20 @@ def checked(
     cases   a name → a function and its points
     coarse  a name → how many of its derivatives may be too small for a difference to tell
     """
-    confirmed, total, left = 0, 0, []
+    confirmed = total = 0
+    exceptions = ""
     for name, (f, points) in cases.items():
         report = gradcheck(f, *points)
         every, few = len(report.comparisons), len(report.unresolved)
         least = every - (coarse or {}).get(name, 0)
         page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
-        confirmed, total = confirmed + every - few, total + every
-        left += [f"{few} of “{name}” are too small to tell"] * bool(few)
-    said = f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
-    page.say("; ".join([said, *left]) + ".")
+        confirmed += every - few
+        total += every
+        if few:
+            exceptions += f"; {few} of “{name}” are too small to tell"
+    page.say(
+        f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2{exceptions}."
+    )
 
 
 def scale_figure(

@@ -11,7 +11,7 @@ is one-hot all the same, and a one-hot softmax passes almost no gradient to W_Q 
 
 import numpy as np
 
-from attention import merge_heads, sinusoidal, split_heads
+from attention import sinusoidal
 from attention.figures import TEXT, UNIT
 from attention.maps import plot_heads
 from attention.scaling import entropy
@@ -19,10 +19,10 @@ from demos import options
 from demos._training import Run
 from demos.publish import publish
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
-from demos.texts.sources import counted
-from demos.texts.sources import love_transformers as source
-from minigrad import Tensor, concatenate, gradients, jacobian, softmax, unfused
-from minigrad.nn import Embedding, xavier_uniform
+from demos.texts.sources import love_transformers_text as source
+from demos.texts.sources.love_transformers_slips import Slips
+from minigrad import Tensor, gradients, unfused
+from minigrad.nn import Embedding
 from minigrad.optim import SGD, Adam
 
 chosen = options("love_transformers", __doc__.splitlines()[0], steps=500, quick=20)
@@ -38,7 +38,6 @@ ours = source.ours()
 # heads have 2 features. It stops at the output.
 
 numbers(page, source)
-marks.at_least("numbers that agree as text", *counted(source), ".0f")
 
 # %% The way back: W_Q of head 2 gets almost nothing
 # L is the sum of one head's output, each head taken alone. "unit" means the same inputs brought to
@@ -151,85 +150,7 @@ marks.at_most("dead heads of 400, unit inputs: none", dead["unit"], 0.0)
 
 # %% What is wrong in it, unclear or left open
 
-# Twelve numbers fit into (3, 4) in more than one order, and only one keeps the features of a word
-# together.
-shapes = (f"{n}: stated {s}, stored {ours[n].shape}" for n, s in source.STATED_SHAPES.items())
-stored = ours["weights"]  # (H, T, S)
-drawn, recut = np.moveaxis(stored, 0, -1), stored.reshape(3, 3, 2)  # (T, S, H) both
-block = (
-    f"\n    {word:12}  {row.round(2).tolist()}" for word, row in zip(WORDS, drawn, strict=True)
-)
-computed = [
-    f"{'; '.join(shapes)}. The drawing's `weights[1, :, 0]` is the stored `weights[0, 1, :]`, "
-    f"{stored[0, 1].round(2)}: the order is turned by `np.moveaxis(weights, 0, -1)`. By `reshape` "
-    f"alone this row would be {recut[1, :, 0].round(2)}. The drawing, with both heads in each "
-    "cell:\n" + "".join(block)
-]
-apart = [np.abs(each[1, :, 0] - stored[0, 1]).max() for each in (drawn, recut)]
-marks.at_most("drawn by moveaxis, and stored: apart", apart[0], 0, ".0f")
-marks.at_least("drawn by reshape alone, and stored: apart", apart[1], 0.9, ".2f")
-
-heads = Tensor(ours["heads"])  # (H, T, d_v)
-joined = concatenate([heads[0], heads[1]], axis=1)  # (T, H · d_v)
-apart = np.abs((joined - merge_heads(heads)).data).max()
-marks.at_most("features joined, and merge_heads: apart", apart, 0.0, ".0e")
-computed.append(
-    f"“{WORDS[1]}”, head by head: {joined.data[1].round(3).tolist()}. By reshape alone: "
-    f"{heads.reshape(3, 4).data[1].round(3).tolist()}. By our `merge_heads`: apart by {apart:g}."
-)
-queries, keys = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
-raw = (queries @ keys.mT).data  # (H, T, S)
-scores = raw / np.sqrt(2)
-sums = (f"{row.round(3)}, sum {row.sum():.3f}" for row in (scores[0, 0], stored[0, 0]))
-computed.append("Head 1, “{}”: scores {}; weights {}.".format(WORDS[0], *sums))
-
-# Each head reads every feature of a word. If the vector were split first, half of the columns of
-# ∂q/∂x would be 0.
-whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, d_k, T, d_model)
-reads = np.linalg.norm(whole[:, 1, :, 1], axis=1)  # (H, d_model), the word "love"
-least = "each head reads each feature: least ‖∂q/∂feature‖"
-marks.at_least(least, reads.min(), 0.2, ".3f")
-computed.append("‖∂q/∂feature‖ of head 1 {}, of head 2 {}.".format(*reads.round(3)))
-
-# Xavier's bound √(6/(d_in + d_out)) makes an output as large as its input, in the mean over the
-# draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. The last factor is E[x²], which is
-# not Var(x) unless the mean is 0.
-bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((200, 4))
-unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
-beyond = (np.abs(ours["W_Q"]) > bound).sum()
-said = f"Bounds {np.sqrt(6 / (4 + 2)):.3f} and {bound:.3f}; {beyond} printed weights are beyond."
-for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
-    grown = np.var(unit_inputs @ xavier_uniform((5000, 4, d_out), rng=rng))
-    said += f" With the {what}'s bound a variance of 1 becomes {grown:.3f}; by the formula "
-    said += f"{variance:.3f}."
-    off = abs(grown / variance - 1)
-    marks.at_most(f"variance of x W with the {what}'s bound, off the formula by", off, 0.03)
-square = np.mean(x.data**2)
-sizes = np.mean([queries.data**2, keys.data**2], axis=(-2, -1)).ravel().round(1)
-computed += [
-    said,
-    f"X has mean {x.data.mean()}, variance {x.data.var()}, mean square {square}. The mean squares "
-    f"of Q'₁ Q'₂ K'₁ K'₂ are {sizes}; 4/3 of X's is {4 / 3 * square:.1f}.",
-]
-
-# Where exp overflows, the subtraction of the maximum helps, and the scale does not.
-lost = []
-for s in (100 * scores, 100 * raw):
-    with np.errstate(over="ignore", invalid="ignore"):
-        naive = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)
-    lost += [np.isnan(naive).sum(), np.isnan(softmax(s)).sum()]
-own = "; ".join(f"head {h} {at.diagonal().round(3)}" for h, at in enumerate(stored, 1))
-computed += [
-    "NaN in weights of 100 times larger scores: scaled {} without the subtraction and {} with it, "
-    "unscaled {} and {}.".format(*lost),
-    f"scaled / raw of all 18 scores: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}.",
-    f"What is left for the other two words: {left}. The rows of its output differ by at most "
-    f"{np.ptp(ours['heads'][1], axis=0).max():.1e}. The entropy of its weights is {spread:.1e} of "
-    "log n.",
-    f"The weights of words on themselves: {own}.",
-]
-
-doubts(page, source, computed)
+doubts(page, Slips(marks, rng, x, layer))
 
 # %% The steps it leaves undone
 # Our layer computes all heads at once, and the words get their vectors from an embedding. The text

@@ -1,17 +1,18 @@
 """Demos · The five source texts: what each of them prints, as text, and ours beside it.
 
 A number counts as reproduced if it comes out the same *as text*: every digit that the source
-prints, formatted as its library formats it. So each of the modules here holds
+prints, formatted as its library formats it. So a text has two modules here. `…_text` holds
 
     TITLE          what the text is
     PRINTED        a name → the numbers printed under it, as they are in the text
     ours()         a name → our array of the same numbers, computed with this project; it leaves
-                   out those names of PRINTED whose numbers cannot come back
+                   out those names of PRINTED of which nothing is computed
     as_text        how the text's library prints an array
-    LOST           which numbers cannot come back, and why; and which are taken over from the text
-                   and not computed ("" if all of them come back)
-    SLIPS          what a reader should know before trusting a line (`Slip`); three are weighty
+    LOST           a name of PRINTED whose numbers cannot come back → which these are, and why
     COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
+
+and `…_slips` a class `Slips` of what a reader should know before trusting a line (`Slip`). Three
+slips are weighty. An object of the class holds what several slips are measured on.
 """
 
 from __future__ import annotations
@@ -37,15 +38,28 @@ class Slip(NamedTuple):
     kind: Kind
     says: str  # what the text says or does, or leaves out
     so: str  # what is so
-    weighty: bool = False  # whether its page shows it unfolded
+    weighty: bool  # whether its page shows it unfolded
+    computed: Callable[[Any], str]  # measure it; return Markdown that says what shows it
 
 
-wrong, unclear, left_open = (partial(Slip, kind) for kind in KINDS)
+def _slip(
+    kind: Kind, says: str, so: str, *, weighty: bool = False
+) -> Callable[[Callable[[Any], str]], Slip]:
+    """Return a decorator, which makes a slip of the method that computes it."""
+    return lambda computed: Slip(kind, says, so, weighty, computed)
 
 
-def kinds(text: ModuleType) -> list[int]:
-    """Count the text's slips of each of `KINDS`."""
-    return [sum(slip.kind == kind for slip in text.SLIPS) for kind in KINDS]
+wrong, unclear, left_open = (partial(_slip, kind) for kind in KINDS)
+
+
+def slips_of(group: type) -> list[Slip]:
+    """Return the slips of a class `Slips`, in their order."""
+    return [value for value in vars(group).values() if isinstance(value, Slip)]
+
+
+def kinds(group: type) -> list[int]:
+    """Count the slips of each of `KINDS`."""
+    return [sum(slip.kind == kind for slip in slips_of(group)) for kind in KINDS]
 
 
 def parsed(printed: str) -> np.ndarray:
@@ -70,6 +84,11 @@ def counted(text: ModuleType) -> tuple[int, int]:
     """Count the text's printed numbers that come back as text, and all that it prints."""
     pairs = [pair for _, pairs in compared(text).values() for pair in pairs]
     return sum(theirs == ours for theirs, ours in pairs), len(pairs)
+
+
+def returning(text: ModuleType) -> int:
+    """Count the text's printed numbers without those that are lost."""
+    return sum(len(text.PRINTED[name].split()) for name in text.PRINTED.keys() - text.LOST.keys())
 
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:
