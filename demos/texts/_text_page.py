@@ -178,7 +178,8 @@ def checked(
         if few:
             exceptions += f"; {few} of “{name}” are too small to tell"
     page.say(
-        f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2{exceptions}."
+        f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
+        f"{exceptions}."
     )
 
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, scaling
-from demos.texts.sources import left_open, unclear, wrong
-from minigrad import Tensor, gradients, no_grad, softmax, where
+from minigrad import Tensor, gradients, no_grad
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
@@ -25,83 +24,10 @@ VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
 PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
-LOST = (
-    "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
-    'ids come back with "blue" for "round"'
-)
-
-SLIPS = (
-    wrong(
-        "The printed token ids are not those of the sentence.", 'They belong to "… world is blue".'
-    ),
-    left_open(
-        "The text does not say that words are numbered with their repetitions.",
-        "So some ids are never used, which does no harm.",
-    ),
-    left_open(
-        "The text does not say that its second replace changes nothing.",
-        "It looks for all nine characters in a row, and the loop before it has done the work.",
-    ),
-    wrong("Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."),
-    unclear("The ratio 32 is shown as an effect.", "Var(x/√32) = Var(x)/32 holds for any numbers."),
-    wrong(
-        "The text says that keys and values grow because nothing is scaled.",
-        "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
-        weighty=True,
-    ),
-    left_open(
-        "The scale is said to give more stable gradients.",
-        "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
-        weighty=True,
-    ),
-    wrong(
-        "Softmax runs over the queries (dim=0) in the worked example.",
-        "It has to run over the keys, as it does in the class.",
-        weighty=True,
-    ),
-    wrong(
-        "The text says that values may have any width, and that the shape of (8, 8) weights and"
-        " the shape of (8, 32) values are the same.",
-        "They are not, and need not be.",
-    ),
-    wrong(
-        "The text says that heads speed the work up like a team.",
-        "They do as many multiplications as one head.",
-    ),
-    wrong("`nn` and `F` are used and never imported.", "So the code does not run."),
-    wrong("A comment lacks its #.", "That is a SyntaxError."),
-    left_open(
-        "The text passes no mask.",
-        "With one, a query that may look nowhere gets NaN, and so does the gradient.",
-    ),
-    left_open(
-        "The shape of a mask is not said.",
-        "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
-    ),
-    wrong(
-        "`SelfAttention.scale` is a tensor and not a buffer.",
-        "So it stays behind when the class is moved to another device, and the division there "
-        "fails.",
-    ),
-    unclear(
-        "The formulas write q = W x, the code X W.",
-        "W is square, so both orders run, and W means its transpose in one of them.",
-    ),
-    unclear(
-        "Softmax is said to be applied to the entire matrix and to give one probability "
-        "distribution.",
-        "The code gives eight, one for each column.",
-    ),
-    unclear(
-        "The word query stands for a matrix of weights, W_q, and for its result, Q.",
-        "Key and value have two meanings too.",
-    ),
-    unclear(
-        "`itos` holds the ids of the words, and `vocab_size` is explained as the number of "
-        "unique words.",
-        "`itos` would be read as id → string, and `vocab_size` is 100.",
-    ),
-)
+LOST = {
+    "variances": "the two variances, as nothing is seeded; their ratio, 32, comes back in every "
+    'draw. The eight ids come back with "blue" for "round"'
+}
 
 COMPLETED = (
     "The blank that the text opens with, asked of counts and of a GPT (on the page of charlm).",
@@ -289,22 +215,7 @@ def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
     )
 
 
-def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
-    """Return weights masked as in the text's second class, softmax over keys or queries."""
-    scores = layer.w_q(x) @ layer.w_k(x).mT / np.sqrt(D_MODEL)
-    return softmax(where(mask, scores, -np.inf), axis=axis)
-
-
 def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
     """Return how much each word moves an output: ‖∂(Σ output)/∂xₛ‖.   (1, S, d_model) → (S,)"""
     (moved,) = gradients(output.sum(), [x], retain_graph=True)
     return np.asarray(np.linalg.norm(moved[0], axis=-1))
-
-
-def complaint(source: str) -> str:
-    """Return the error that this source raises, after the imports that the text has."""
-    try:
-        exec(compile(source, "text", "exec"), {"math": None, "torch": None})
-    except (NameError, SyntaxError) as error:
-        return f"{type(error).__name__}: {error.args[0]}"
-    return "nothing"
