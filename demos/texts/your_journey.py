@@ -19,20 +19,26 @@ from timeit import repeat
 
 import numpy as np
 
-from attention import attention, attention_weights, causal_mask
+from attention import attention, causal_mask
 from attention.figures import HALFWAY, UNIT
-from attention.mapping import to_ours, to_theirs
-from attention.scaling import entropy
 from demos import options
 from demos.publish import publish
 from demos.texts import _one_vector
 from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
-from demos.texts.sources import agreeing, counted, of_weights
-from demos.texts.sources import your_journey as source
-from demos.texts.sources.your_journey import INPUTS, PRINTED, WORDS, SelfAttention, as_text
-from minigrad import Tensor, gradients, jacobian, mse, no_grad, softmax
+from demos.texts.sources import agreeing, of_weights
+from demos.texts.sources import your_journey_text as source
+from demos.texts.sources.your_journey_slips import Slips, spaced
+from demos.texts.sources.your_journey_text import (
+    INPUTS,
+    PRINTED,
+    WORDS,
+    SelfAttention,
+    as_text,
+    reached,
+    spread,
+)
+from minigrad import Tensor, gradients, no_grad
 from minigrad.nn import Dropout, Sequential
-from minigrad.optim import Adam
 
 chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
 page = publish(chosen)
@@ -40,18 +46,6 @@ marks = page.marks
 x = Tensor(INPUTS, requires_grad=True, name="X")
 one, two = source.version_1(), source.version_2()
 HEADS = {"V1": one, "V2": two}
-
-
-def row(numbers, form=".4f"):
-    """Return numbers as one line of text."""
-    return " ".join(f"{number:{form}}" for number in numbers)
-
-
-def display(rows):
-    """Return named rows of a text as a display of Markdown."""
-    width = max(map(len, rows))
-    return "\n\n" + "\n".join(f"    {name:{width}}  {said}" for name, said in rows.items())
-
 
 # %% What the text opens with: one vector, or all of them
 # A recurrent network reads a sentence, and a decoder says it again: from the last state, or from an
@@ -66,7 +60,6 @@ _one_vector.show(page)
 
 ours = source.ours()
 numbers(page, source)
-marks.at_least("numbers that are the same text", *counted(source), "d")
 
 scores = ours["scores of x₂"]
 by_row = np.sum(scores / np.sum(scores))
@@ -94,7 +87,8 @@ errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt
 marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
 
 layer = source.two_heads()
-w_o, layer.w_o = layer.w_o, Sequential()  # without W_O the output is the heads side by side
+w_o = layer.w_o
+layer.w_o = Sequential()  # without W_O the output is the heads side by side
 tables = zip(HEADS, np.hsplit(layer(x).data, 2), strict=True)
 agreed = sum(agreeing(PRINTED[name], as_text(table)) for name, table in tables)
 marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
@@ -149,7 +143,7 @@ both_passes(
     {
         "graph": ("V2 at the text's scale, 1/√2: everything learns", lambda: two(x).sum()),
         "graph_saturated": (
-            *("V2 at a scale of 128: W_q and W_k get almost nothing",),
+            "V2 at a scale of 128: W_q and W_k get almost nothing",
             lambda: two(x, scale=128.0).sum(),
         ),
     },
@@ -163,17 +157,6 @@ both_passes(
 
 WIDE, SHIFT, DRAWS = 2048, 0.0, 10
 SCALES = {"1": 1.0, "1/√d_k": None, "1/d_k": 1 / WIDE}
-
-
-def spread(head, x=x, **options):
-    """Return the mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
-    return float(entropy(head.weights(x, **options).data).mean() / np.log(len(WORDS)))
-
-
-def reached(head, scale):
-    """Return ‖∂L/∂W_q‖ and ‖∂L/∂W_v‖ at a scale."""
-    return [np.linalg.norm(g) for g in gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])]
-
 
 wide, heads = {}, {}
 for name, recipe in {"V1": source.version_1, "V2": source.version_2}.items():
@@ -189,7 +172,7 @@ marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"], 0.45,
 marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"], 0.99, ".3f")
 marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"], 0.99, ".3f")
 times_as_long = {
-    times: np.mean([spread(head, Tensor(times * INPUTS), scale=1.0) for head in heads["V2"]])
+    times: np.mean([spread(head, times * INPUTS, scale=1.0) for head in heads["V2"]])
     for times in (3, 10)
 }
 factors, lines = np.geomspace(0.05, 200, 60), {}
@@ -210,7 +193,7 @@ scale_figure(
     ),
     usual=(2**-0.5, "1/√d_k"),
     low=1e-5,
-    alt=f"At d_k = 2 the gradient of W_q is largest at a scale of {row(peaks, '.1f')} (V1, V2).",
+    alt=f"At d_k = 2 the gradient of W_q is largest at a scale of {spaced(peaks, '.1f')} (V1, V2).",
 )
 page.table(
     ["entropy / log n", *SCALES],
@@ -221,132 +204,7 @@ page.table(
 
 # %% What is wrong in it, unclear or left open
 
-computed = []
-others = {"in its code": None, "of every other": np.arange(len(WORDS)) != 1}
-looks = {s: attention_weights(x[1:2], x, scale=1.0, mask=m).data[0] for s, m in others.items()}
-computed.append("The weights of x₂." + display({said: row(each) for said, each in looks.items()}))
-
-called = PRINTED['W_q, called "Key matrix weights"']
-are = {w.name: agreeing(called, as_text(w.data)) for w in (one.w_q, one.w_k)}
-for name, judge, mark in (("w_q", marks.at_least, 6), ("w_k", marks.at_most, 0)):
-    judge(f'numbers called "Key matrix weights" that are those of {name}', are[name], mark, "d")
-computed.append(f"{are['w_q']} of the six numbers are those of W_q, and {are['w_k']} of W_k.")
-
-raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
-weights = {}
-for said, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
-    weights |= {f"sum, {said}": scores / scores.sum(), f"softmax, {said}": softmax(scores)}
-marks.at_most("the least weight by their sum", min(weights["sum, scale 1"].data), -0.05, ".3f")
-marks.at_least("the least weight by softmax", min(weights["softmax, scale 1"].data), 0.05, ".3f")
-computed.append(
-    "V2's scores of “Your”, made weights by their sum, and by softmax."
-    + display({said: row(each.data, "7.4f") for said, each in weights.items()})
-)
-
-firsts = {"": "(z, 0) naive   ours   (-z, -z) naive   ours"}
-for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
-    for z in zs:
-        pairs = (Tensor(pair, dtype=dtype) for pair in ([z, 0.0], [-z, -z]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            cells = [f(p)[0].item() for p in pairs for f in (source.naive_softmax, softmax)]
-        firsts[f"{dtype}, z = {z}"] = "{:12.3g}{:7.3g}{:17.3g}{:7.3g}".format(*cells)
-computed.append(
-    f"The inputs themselves, 8 times as long, have x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}. "
-    f"The first weight:{display(firsts)}"
-)
-
-# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be transposed on
-# the way; a layout (attention/mapping.py) states this once, for both directions.
-stored = to_theirs(one.state_dict(), source.LAYOUT_V2)
-made_equal = source.version_2()
-made_equal.load_state_dict(to_ours(stored, source.LAYOUT_V2))
-agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
-marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
-shapes = ", ".join(f"`{name}` {array.shape}" for name, array in stored.items())
-computed.append(
-    f"As V2 stores V1's weights: {shapes}. With these V2 gives {agreed} of the 12 numbers of V1's "
-    "table."
-)
-
-# If inputs have variance 1, an output has d_in Var(w) (minigrad/nn/initial.py): a third of the
-# power is left after each layer and, in V2, a plain average of the values.
-drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
-marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
-vary = {}
-for name, head in HEADS.items():
-    values, contexts = (x @ head.w_v).data, head(x).data
-    varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
-    vary[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
-    marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
-computed.append(
-    f"d_in times the variance of 300,000 weights of `nn.Linear` is {3 * drawn.var():.4f}."
-    + display(vary)
-)
-
-
-def divided(scores):
-    """Return each row divided by its sum."""
-    return scores / scores.sum(axis=-1, keepdims=True)
-
-
-def trained(head, normalise):
-    """Train a head to say the next word's start; return its last loss over a constant answer's."""
-    target, optimizer = np.roll(INPUTS[:, :2], -1, axis=0), Adam(head.parameters(), 0.05)
-    for _ in range(200):
-        q, k, v = head.project(Tensor(INPUTS))
-        loss = mse(normalise(q @ k.mT / np.sqrt(2)) @ v, target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return loss.item() / target.var(axis=0).mean()
-
-
-# The largest singular value of the Jacobian is the most that a small change of the scores can
-# change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
-compared = {}
-for said, way in {"divided": divided, "softmax": softmax}.items():
-    rows = [scale * INPUTS @ word for scale in (0.01, 1, 100) for word in INPUTS]
-    steep = [np.linalg.norm(jacobian(way)(each).data, 2) for each in rows]
-    losses = [trained(recipe(), way) for recipe in (source.version_1, source.version_2)]
-    compared[said] = f"slopes {min(steep):.1g} to {max(steep):.2g}; losses {row(losses, '.2f')}"
-    judge, least = (marks.at_most, 0.5) if way is softmax else (marks.at_least, 10)
-    judge(f"{said}: the steepest of 18 rows", max(steep), least, ".3g")
-    judge, least = (marks.at_most, 0.45) if way is softmax else (marks.at_least, 0.45)
-    judge(f"{said}: loss / a constant's, mean of both", np.mean(losses), least, ".2f")
-computed.append(
-    "The steepest slope of the weights by the scores, of 18 rows, and the losses of V1 and V2 "
-    f"after 200 steps, over that of the best constant answer.{display(compared)}"
-)
-
-pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
-try:
-    product = f"have the shape {(pair @ pair.T).shape}"
-except ValueError as error:
-    product = f"raise a {type(error).__name__}"
-sums = {f"dim={axis}": softmax(x @ x.mT, axis=axis).data.sum(axis=-1) for axis in (0, -1)}
-rows = display({said: row(each, ".3f") for said, each in sums.items()})
-computed.append(
-    f"Two sentences {pair.shape} times their `.T` {pair.T.shape} {product}; with the last two axes "
-    f"exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of softmax of the "
-    f"(6, 6) scores sum to:{rows}"
-)
-
-left = {name: reached(head, None)[0] / reached(head, 1.0)[0] for name, head in HEADS.items()}
-for name in HEADS:
-    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left[name], 0.9, ".2f")
-computed.append(
-    f"‖∂L/∂W_q‖ with the scale is {left['V1']:.2f} of that without it for V1, and {left['V2']:.2f} "
-    "for V2. These scores are far from saturation, so the scale does little more than multiply the "
-    "gradients once more, by 1/√2 = 0.71."
-)
-lengths = np.linalg.norm(INPUTS, axis=1)
-computed.append(
-    f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k']:.3f} with 1/√d_k, "
-    f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, "
-    f"and {times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
-    f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long."
-)
-doubts(page, source, computed)
+doubts(page, Slips(marks, chosen.seed, wide, times_as_long))
 
 page.end()
 
