@@ -6,8 +6,14 @@ import pytest
 from attention import attention_weights
 from attention.scaled_dot_product import unit_length
 from demos.texts.sources import as_numpy_prints
-from demos.texts.sources import mammal_and_reptile as source
-from demos.texts.sources.mammal_and_reptile import ANIMALS, ATTRIBUTES, AVERAGE, QUERIES, Lookup
+from demos.texts.sources import mammal_and_reptile_text as source
+from demos.texts.sources.mammal_and_reptile_text import (
+    ANIMALS,
+    ATTRIBUTES,
+    AVERAGE,
+    QUERIES,
+    Lookup,
+)
 from minigrad import Tensor, mse
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
