@@ -7,18 +7,20 @@ gradients, and what the scale does to it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attention.figures import name_ends, name_place, new_figure
+from demos import files
 from demos.publish import Published
 from demos.site._parts import printed, set_text
 from demos.site._templates import inline, markdown
-from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds, returning, slips_of
+from demos.texts.sources import Pair, compared, counted, returning
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
@@ -89,34 +91,6 @@ def _width(shape: tuple[int, ...]) -> int:
     return min(shape[-1] if shape else 1, WIDEST)
 
 
-def doubts(page: Published, slips: Any) -> None:
-    """Show the lines that are wrong, unclear or left open, the weighty ones first, others folded.
-
-    slips  an object of a text's class `Slips`
-    """
-    group = type(slips)
-    counts = zip(KINDS, kinds(group), strict=True)
-    count = ", ".join(f"{n} {kind}" for kind, n in counts if n)
-    shown = [(slip, slip.computed(slips)) for slip in slips_of(group)]
-    page.say(f"We found {len(shown)} lines that can mislead a reader: {count}.")
-    shown.sort(key=lambda pair: (not pair[0].weighty, KINDS.index(pair[0].kind)))
-    forms = [_slip(number, slip, computed) for number, (slip, computed) in enumerate(shown, 1)]
-    first = sum(slip.weighty for slip, _ in shown)
-    html, text = zip(*forms, strict=True)
-    page.html(_beside("19rem", html[:first]), "\n\n".join(text[:first]), "below")
-    with page.folded(f"The other {len(forms) - first} lines", place="below"):
-        page.html(_beside("19rem", html[first:]))
-
-
-def _slip(number: int, slip: Slip, computed: str) -> tuple[str, str]:
-    """Return a line of the text, what is so, and what shows it: as HTML and for a terminal."""
-    says, so = (inline(part, set_text) for part in (slip.says, slip.so))
-    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
-    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {computed}', set_text)}"
-    text = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {computed}"
-    return html, printed(text).replace("\n\n", "\n")
-
-
 def _beside(width: str, shown: Sequence[str]) -> str:
     """Return parts side by side, as many as there is room for."""
     parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
@@ -124,6 +98,83 @@ def _beside(width: str, shown: Sequence[str]) -> str:
     return (
         f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
     )
+
+
+class Slip(NamedTuple):
+    """A line of a text that can mislead its reader, by its own fault or not."""
+
+    kind: str
+    says: str  # what the text says or does, or leaves out
+    so: str  # what is so
+    computed: str  # what shows it, in Markdown
+    weighty: bool  # whether the page shows it unfolded
+
+
+KINDS = ("wrong", "unclear", "left open")
+
+
+class Slips:
+    """The slips of a text, each named in the demo's file below the lines that measure it.
+
+    slips = Slips(page)
+    slips.wrong("Two and two are said to be five.", "They are four.", f"2 + 2 is {2 + 2}.")
+    slips.show()
+    """
+
+    def __init__(self, page: Published) -> None:
+        self.page = page
+        self.slips: list[Slip] = []
+
+    def wrong(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add that what the text says, prints or runs is not so."""
+        self.slips.append(Slip("wrong", says, so, computed, weighty))
+
+    def unclear(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add what can be read in two ways, or a name that says something else."""
+        self.slips.append(Slip("unclear", says, so, computed, weighty))
+
+    def left_open(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add a condition, a choice or a further case that is not mentioned."""
+        self.slips.append(Slip("left open", says, so, computed, weighty))
+
+    def show(self) -> None:
+        """Show the weighty slips, in the order of `KINDS`, and fold the others."""
+        counts = [(sum(slip.kind == kind for slip in self.slips), kind) for kind in KINDS]
+        listed = ", ".join(f"{n} {kind}" for n, kind in counts if n)
+        self.page.say(f"We found {len(self.slips)} lines that can mislead a reader: {listed}.")
+        ordered = sorted(self.slips, key=lambda slip: (not slip.weighty, KINDS.index(slip.kind)))
+        html, text = zip(*map(_slip, range(1, len(ordered) + 1), ordered), strict=True)
+        first = sum(slip.weighty for slip in ordered)
+        self.page.html(_beside("19rem", html[:first]), "\n\n".join(text[:first]), "below")
+        with self.page.folded(f"The other {len(ordered) - first} lines", place="below"):
+            self.page.html(_beside("19rem", html[first:]))
+
+
+def _slip(number: int, slip: Slip) -> tuple[str, str]:
+    """Return a slip as HTML, and for a terminal."""
+    says, so = (inline(part, set_text) for part in (slip.says, slip.so))
+    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
+    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {slip.computed}', set_text)}"
+    text = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {slip.computed}"
+    return html, printed(text).replace("\n\n", "\n")
+
+
+def slip_calls(demo: str) -> list[tuple[str, ast.Call]]:
+    """Return the kind and the call of each slip in a demo's file, which is not run for it."""
+    tree = ast.parse(files()[demo].read_text("utf-8"))
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            kind = ast.unparse(node.value.func).removeprefix("slips.").replace("_", " ")
+            if kind in KINDS:
+                found.append((kind, node.value))
+    return found
+
+
+def kinds(demo: str) -> list[int]:
+    """Count the slips of each of `KINDS` in a demo's file."""
+    named = [kind for kind, _ in slip_calls(demo)]
+    return [named.count(kind) for kind in KINDS]
 
 
 def both_passes(

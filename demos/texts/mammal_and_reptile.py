@@ -25,9 +25,8 @@ from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Run
 from demos.publish import publish
-from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
+from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
 from demos.texts.sources import mammal_and_reptile_text as source
-from demos.texts.sources.mammal_and_reptile_slips import Slips
 from demos.texts.sources.mammal_and_reptile_text import (
     ANIMALS,
     ATTRIBUTES,
@@ -62,7 +61,77 @@ page.ask(
     f"{cosine[4]:.4f} and {apart[4]:.3f}. A dot product is the cosine times both lengths, and of "
     "these three keys the whale's is the shortest.",
 )
-doubts(page, Slips(marks))
+slips = Slips(page)
+made_up = source.layer(1)
+
+moved = attention(animals, animals, animals).data - ANIMALS
+far = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
+shares = (f"{name} {share:.1%}" for name, share in zip(NAMES, far, strict=True))
+slips.unclear(
+    "The embeddings are said to have changed little, without a number.",
+    "The lizard's moves by 39 % of its length, the whale's by 17 %.",
+    f"Each moves by a share of its length: {', '.join(shares)}.",
+)
+
+at_themselves = []  # how many rows look most at themselves
+for features in (animals, unit_length(animals)):
+    winners = attention_weights(features, features).argmax(-1)
+    at_themselves.append(int((winners == np.arange(len(NAMES))).sum()))
+own, unit = at_themselves
+marks.at_most("animals that look most at themselves", own, 3, "d")
+marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
+slips.unclear(
+    "The weights are said to measure similarity.",
+    "Of two keys in one direction the longer gets more. Of the mammals the query looks "
+    "least at the whale, which is most like it, and lizard and whale look more at others "
+    "than at themselves.",
+    f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
+    weighty=True,
+)
+
+spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
+for name, its in zip(ASKED, spread, strict=True):
+    marks.at_least(f"{name}: its scaled scores spread by", its, 10, ".1f")
+slips.left_open(
+    "The text scales by 1/√3 and stops there.",
+    "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
+    f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 "
+    f"and 1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
+    f"{spread[1]:.1f} for reptile.",
+    weighty=True,
+)
+
+longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
+least = made_up.weights(animals).data[0, :, longest].min()
+measured = Tensor(ANIMALS - AVERAGE)
+winners = made_up.weights(measured, animals).data[0].argmax(axis=1)
+wins = int((winners == longest).sum())
+marks.at_least("the text's head: least weight on the longest key", least, 0.9, ".2f")
+marks.at_most("queries from the average: rows that it wins", wins, 4, "d")
+slips.left_open(
+    "The text calls random projections a bad idea, and leaves open why.",
+    "Every training begins with some. Here all weights and features are positive, and then "
+    "one key, the longest, wins every row.",
+    f"Every row puts {least:.3f} or more on the {NAMES[longest]}, whose key is the "
+    "longest. Measured from the average animal the queries sum to 0, so each key's scores "
+    "sum to 0 too, and no key can be ahead in every row: here it is in "
+    f"{wins} of {len(NAMES)}.",
+    weighty=True,
+)
+
+slips.wrong(
+    "The embedding of a query is said to be updated.",
+    "3 features go in and 4 attributes come out.",
+    f"A query has shape {QUERIES[0].shape}, and its output {ATTRIBUTES[0].shape}.",
+)
+
+shape = made_up.w_q.weight.shape
+slips.unclear(
+    "Self-attention is said to need several heads to be useful.",
+    "What it needs, and what the text means by this, are projections; its one head has them.",
+    f"Its one head has W_Q, W_K and W_V, each of shape {shape}.",
+)
+slips.show()
 
 # %% A step left undone: several heads, and back to three dimensions
 # The text's generator goes on where it stopped, and draws two more heads and W_O.
@@ -240,7 +309,6 @@ def through_weights(x, w_q, w_k, w_v):
     return attention(x @ w_q, x @ w_k, x @ w_v)
 
 
-made_up = source.layer(1)
 w = [made_up.w_q.weight, made_up.w_k.weight, made_up.w_v.weight]
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
 with page.folded("How large the gradients of the text's head are"):

@@ -1,7 +1,7 @@
 """Demos · The five source texts: what each of them prints, as text, and ours beside it.
 
 A number counts as reproduced if it comes out the same *as text*: every digit that the source
-prints, formatted as its library formats it. So a text has two modules here. `…_text` holds
+prints, formatted as its library formats it. So each of the modules here holds
 
     TITLE          what the text is
     PRINTED        a name → the numbers printed under it, as they are in the text
@@ -10,56 +10,20 @@ prints, formatted as its library formats it. So a text has two modules here. `�
     as_text        how the text's library prints an array
     LOST           a name of PRINTED whose numbers cannot come back → which these are, and why
     COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
-
-and `…_slips` a class `Slips` of what a reader should know before trusting a line (`Slip`). Three
-slips are weighty. An object of the class holds what several slips are measured on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
 from attention import MultiHeadAttention
 from minigrad import Tensor
 
-Kind = Literal["wrong", "unclear", "left open"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 Pair = tuple[str, str | None]  # a printed number and ours; None if it is not computed
-
-
-class Slip(NamedTuple):
-    """A line of a text that can mislead its reader, by its own fault or not."""
-
-    kind: Kind
-    says: str  # what the text says or does, or leaves out
-    so: str  # what is so
-    weighty: bool  # whether its page shows it unfolded
-    computed: Callable[[Any], str]  # measure it; return Markdown that says what shows it
-
-
-def _slip(
-    kind: Kind, says: str, so: str, *, weighty: bool = False
-) -> Callable[[Callable[[Any], str]], Slip]:
-    """Return a decorator, which makes a slip of the method that computes it."""
-    return lambda computed: Slip(kind, says, so, weighty, computed)
-
-
-wrong, unclear, left_open = (partial(_slip, kind) for kind in KINDS)
-
-
-def slips_of(group: type) -> list[Slip]:
-    """Return the slips of a class `Slips`, in their order."""
-    return [value for value in vars(group).values() if isinstance(value, Slip)]
-
-
-def kinds(group: type) -> list[int]:
-    """Count the slips of each of `KINDS`."""
-    return [sum(slip.kind == kind for slip in slips_of(group)) for kind in KINDS]
 
 
 def parsed(printed: str) -> np.ndarray:

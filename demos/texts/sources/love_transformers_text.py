@@ -65,6 +65,10 @@ PRINTED = {
     """,
 }
 
+# The shapes that the text states for W_Q, for Q K and the weights, and for the heads' outputs, with
+# its n, d_model, d_k, d_v and h put in. It prints three more, of single matrices, and those hold.
+STATED_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
+
 LOST: dict[str, str] = {}
 
 COMPLETED = (

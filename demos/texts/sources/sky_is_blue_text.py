@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, scaling
-from minigrad import Tensor, gradients, no_grad
+from minigrad import Tensor, gradients, no_grad, softmax, where
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
@@ -215,7 +215,22 @@ def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
     )
 
 
+def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
+    """Return weights masked as in the text's second class, softmax over keys or queries."""
+    scores = layer.w_q(x) @ layer.w_k(x).mT / np.sqrt(D_MODEL)
+    return softmax(where(mask, scores, -np.inf), axis=axis)
+
+
 def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
     """Return how much each word moves an output: ‖∂(Σ output)/∂xₛ‖.   (1, S, d_model) → (S,)"""
     (moved,) = gradients(output.sum(), [x], retain_graph=True)
     return np.asarray(np.linalg.norm(moved[0], axis=-1))
+
+
+def complaint(source: str) -> str:
+    """Return the error that this source raises, after the imports that the text has."""
+    try:
+        exec(compile(source, "text", "exec"), {"math": None, "torch": None})
+    except (NameError, SyntaxError) as error:
+        return f"{type(error).__name__}: {error.args[0]}"
+    return "nothing"

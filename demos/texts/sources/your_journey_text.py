@@ -18,7 +18,7 @@ from attention import MultiHeadAttention, attention, attention_weights
 from attention.mapping import Piece
 from attention.scaling import entropy
 from demos.texts.sources import as_torch_prints
-from minigrad import Tensor, gradients, softmax
+from minigrad import Tensor, exp, gradients, softmax
 from minigrad.nn import Module
 
 TITLE = '"Your journey starts with one step": why we need the attention mechanism'
@@ -130,6 +130,11 @@ def lane_sum(x: np.ndarray) -> np.ndarray:
     for left_over in x[4:]:
         lanes[0] = lanes[0] + left_over
     return np.asarray(((lanes[0] + lanes[1]) + lanes[2]) + lanes[3])
+
+
+def naive_softmax(x: Any) -> Any:
+    """Return exp(xᵢ) / Σⱼ exp(xⱼ) as it is on paper, without chapter 3.6's care."""
+    return exp(x) / exp(x).sum()
 
 
 class SelfAttention(Module):
