@@ -159,22 +159,11 @@ def _slip(number: int, slip: Slip) -> tuple[str, str]:
     return html, printed(text).replace("\n\n", "\n")
 
 
-def slip_calls(demo: str) -> list[tuple[str, ast.Call]]:
-    """Return the kind and the call of each slip in a demo's file, which is not run for it."""
-    tree = ast.parse(files()[demo].read_text("utf-8"))
-    found = []
-    for node in tree.body:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            kind = ast.unparse(node.value.func).removeprefix("slips.").replace("_", " ")
-            if kind in KINDS:
-                found.append((kind, node.value))
-    return found
-
-
 def kinds(demo: str) -> list[int]:
-    """Count the slips of each of `KINDS` in a demo's file."""
-    named = [kind for kind, _ in slip_calls(demo)]
-    return [named.count(kind) for kind in KINDS]
+    """Count the slips of each of `KINDS` in a demo's file. (To import the file would run it.)"""
+    tree = ast.parse(files()[demo].read_text("utf-8"))
+    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [called.count(f"slips.{kind.replace(' ', '_')}") for kind in KINDS]
 
 
 def both_passes(
@@ -189,7 +178,8 @@ def both_passes(
     runs    the name of a picture → what it shows, and a function that computes the output
     limits  the gradients at the ends of the scale
     """
-    noted, drawn = [], []
+    noted = []
+    drawn = []
     for name, (caption, run) in runs.items():
         with Steps() as steps:
             output = run()

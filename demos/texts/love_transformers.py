@@ -121,11 +121,12 @@ INPUTS = {
     "unit": lambda values: (values - values.mean()) / values.std(),
 }
 digits = source.layer()[0].data
-scales, lines = 2.0 ** np.linspace(-10, 1, 45), {}
+scales = 2.0 ** np.linspace(-10, 1, 45)
+lines = {}
 for name, colour in (("text", TEXT), ("unit", UNIT)):
-    found = np.array([source.measure(INPUTS[name](digits), scale=s) for s in scales])
-    for head in range(H):  # found is (scales, 2, H)
-        lines[f"{name}, head {head + 1}"] = found[:, :, head], colour, ("--", "-")[head]
+    measured = np.array([source.measure(INPUTS[name](digits), scale=s) for s in scales])
+    for head in range(H):  # measured is (scales, 2, H)
+        lines[f"{name}, head {head + 1}"] = measured[:, :, head], colour, ("--", "-")[head]
 spreads, ratios = source.measure(digits)  # (H,) each, at 1/√d_k
 scale_figure(
     page,
@@ -196,8 +197,8 @@ looks = stored[0, 0]
 slips.unclear(
     "One array is named scaled_attention_scores, another weighted_scores.",
     "The first holds the weights, and the second averages of values; a score is never printed.",
-    f"Head 1, “{WORDS[0]}”: scores {of_i.round(3)}, sum {of_i.sum():.3f}; weights {looks.round(3)}, "
-    f"sum {looks.sum():.3f}.",
+    f"Head 1, “{WORDS[0]}”: scores {of_i.round(3)}, sum {of_i.sum():.3f}; weights "
+    f"{looks.round(3)}, sum {looks.sum():.3f}.",
 )
 
 # Each head reads every feature of a word. If the vector were split first, half of the columns of

@@ -83,7 +83,8 @@ page.finding(
     page.figure(
         plot_heads(
             np.concatenate([fixed.weights(x).data, mixed.weights(unit).data]),
-            *(WORDS, WORDS),
+            WORDS,
+            WORDS,
             titles=[f"{recipe} {n}" for recipe in ("the text,", "Xavier,") for n in range(1, 9)],
         ),
         "weights",

@@ -233,7 +233,8 @@ marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d
 # The picture is on top of the page.
 
 titles = ("as drawn, asked from 0", "trained, asked from the average")
-figure, counts = new_figure(7.6, 7.0), []
+figure = new_figure(7.6, 7.0)
+counts = []
 for (top, below), title, model, origin in zip(
     figure.subplots(2, 2).T, titles, (source.Lookup(), one), (0.0, AVERAGE), strict=True
 ):

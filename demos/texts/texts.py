@@ -12,33 +12,26 @@ not errors of arithmetic. They are claims that were never computed.
 
 from demos import options
 from demos.publish import publish
-from demos.texts._text_page import cells
+from demos.texts._text_page import KINDS, cells, kinds
 from demos.texts.sources import (
-    KINDS,
     compared,
     counted,
-    kinds,
-    love_transformers_slips,
     love_transformers_text,
-    love_you_slips,
     love_you_text,
-    mammal_and_reptile_slips,
     mammal_and_reptile_text,
     returning,
-    sky_is_blue_slips,
     sky_is_blue_text,
-    your_journey_slips,
     your_journey_text,
 )
 
 chosen = options("texts", __doc__.splitlines()[0])
 page = publish(chosen)
 TEXTS = {
-    "love_transformers": (love_transformers_text, love_transformers_slips.Slips),
-    "love_you": (love_you_text, love_you_slips.Slips),
-    "sky_is_blue": (sky_is_blue_text, sky_is_blue_slips.Slips),
-    "your_journey": (your_journey_text, your_journey_slips.Slips),
-    "mammal_and_reptile": (mammal_and_reptile_text, mammal_and_reptile_slips.Slips),
+    "love_transformers": love_transformers_text,
+    "love_you": love_you_text,
+    "sky_is_blue": sky_is_blue_text,
+    "your_journey": your_journey_text,
+    "mammal_and_reptile": mammal_and_reptile_text,
 }
 
 # %% The table
@@ -48,9 +41,9 @@ TEXTS = {
 # choice or a further case is not mentioned.
 
 rows = []
-for name, (text, slips) in TEXTS.items():
+for name, text in TEXTS.items():
     same, total = counted(text)
-    rows.append([name, total, same, *kinds(slips), len(text.COMPLETED)])
+    rows.append([name, total, same, *kinds(name), len(text.COMPLETED)])
 together = [sum(column) for column in zip(*(numbers for _, *numbers in rows), strict=True)]
 page.table(
     ["text", "numbers printed", "come back", *KINDS, "steps completed"],
@@ -69,7 +62,7 @@ def picture(name, text):
 
 
 printed, back, *of_kinds, _ = together
-pictures = "".join(picture(name, text) for name, (text, _) in TEXTS.items())
+pictures = "".join(picture(name, text) for name, text in TEXTS.items())
 caption = (
     "A cell is a printed number; point at it to see both. A filled cell comes back, a cross is "
     "another number, an empty cell is not computed."
@@ -86,7 +79,7 @@ page.ask(
 
 # %% Each text: what cannot come back, and the steps completed
 
-for name, (text, _) in TEXTS.items():
+for name, text in TEXTS.items():
     sentence = f"**{name}**, {text.TITLE}."
     if text.LOST:
         sentence += f" It cannot give back {'; '.join(text.LOST.values())}."
@@ -103,7 +96,7 @@ page.html(f"<p>Their pages: {', '.join(links)}</p>")
 # %% What is claimed
 # Every number comes back that is neither lost nor taken over from the text.
 
-for name, (text, _) in TEXTS.items():
+for name, text in TEXTS.items():
     same, _ = counted(text)
     page.marks.at_least(f"{name}: numbers that come back", same, returning(text), "d")
 page.end()

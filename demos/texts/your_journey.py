@@ -19,8 +19,9 @@ from timeit import repeat
 
 import numpy as np
 
-from attention import attention, causal_mask
+from attention import attention, attention_weights, causal_mask
 from attention.figures import HALFWAY, UNIT
+from attention.mapping import to_ours, to_theirs
 from demos import options
 from demos.publish import publish
 from demos.texts import _one_vector
@@ -36,8 +37,9 @@ from demos.texts.sources.your_journey_text import (
     reached,
     spread,
 )
-from minigrad import Tensor, gradients, no_grad
+from minigrad import Tensor, gradients, jacobian, mse, no_grad, softmax
 from minigrad.nn import Dropout, Sequential
+from minigrad.optim import Adam
 
 chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
 page = publish(chosen)
@@ -45,6 +47,18 @@ marks = page.marks
 x = Tensor(INPUTS, requires_grad=True, name="X")
 one, two = source.version_1(), source.version_2()
 HEADS = {"V1": one, "V2": two}
+
+
+def spaced(numbers, form=".4f"):
+    """Return numbers as one line of text."""
+    return " ".join(f"{number:{form}}" for number in numbers)
+
+
+def listed(rows):
+    """Return named rows of a text as a display of Markdown."""
+    width = max(map(len, rows))
+    return "\n\n" + "\n".join(f"    {name:{width}}  {row}" for name, row in rows.items())
+
 
 # %% What the text opens with: one vector, or all of them
 # A recurrent network reads a sentence, and a decoder says it again: from the last state, or from an
@@ -157,14 +171,15 @@ both_passes(
 WIDE, SHIFT, DRAWS = 2048, 0.0, 10
 SCALES = {"1": 1.0, "1/√d_k": None, "1/d_k": 1 / WIDE}
 
-wide, heads = {}, {}
+wide = {}
+heads = {}
 for name, recipe in {"V1": source.version_1, "V2": source.version_2}.items():
     layers = (recipe(WIDE, chosen.seed + i).parameters() for i in range(DRAWS))
     heads[name] = [SelfAttention(*(w.data - SHIFT for w in weights)) for weights in layers]
-    for said, scale in SCALES.items():
-        wide[name, said] = np.mean([spread(head, scale=scale) for head in heads[name]])
+    for factor, scale in SCALES.items():
+        wide[name, factor] = np.mean([spread(head, scale=scale) for head in heads[name]])
     of_five = [[reached(head, scale) for head in heads[name][:5]] for scale in (1.0, None)]
-    unscaled, scaled = (np.mean([to_q / to_v for to_q, to_v in each]) for each in of_five)
+    unscaled, scaled = (np.mean([to_q / to_v for to_q, to_v in pairs]) for pairs in of_five)
     judge, limit = (marks.at_least, 100) if name == "V1" else (marks.at_most, 1)
     judge(f"{name}'s recipe: times as much with the scale", scaled / unscaled, limit, ".4g")
 marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"], 0.45, ".3f")
@@ -174,11 +189,13 @@ times_as_long = {
     times: np.mean([spread(head, times * INPUTS, scale=1.0) for head in heads["V2"]])
     for times in (3, 10)
 }
-factors, lines = np.geomspace(0.05, 200, 60), {}
+factors = np.geomspace(0.05, 200, 60)
+lines = {}
 for name, style, colour in (("V1", "-", HALFWAY), ("V2", "--", UNIT)):
-    found = np.array([[spread(HEADS[name], scale=f), reached(HEADS[name], f)[0]] for f in factors])
-    lines[name] = found, colour, style
-peaks = [factors[found[:, 1].argmax()] for found, *_ in lines.values()]
+    head = HEADS[name]
+    measured = np.array([[spread(head, scale=f), reached(head, f)[0]] for f in factors])
+    lines[name] = measured, colour, style
+peaks = [factors[measured[:, 1].argmax()] for measured, *_ in lines.values()]
 for name, peak in zip(HEADS, peaks, strict=True):
     marks.at_least(f"{name}: ‖∂L/∂W_q‖ is largest at the scale", peak, 1.0, ".1f")
 scale_figure(
@@ -207,16 +224,16 @@ slips = Slips(page)
 
 rows = {}
 for name, mask in (("in its code", None), ("of every other", np.arange(len(WORDS)) != 1)):
-    weights = attention_weights(x[1:2], x, scale=1.0, mask=mask)
-    rows[name] = spaced(weights.data[0])
+    looks = attention_weights(x[1:2], x, scale=1.0, mask=mask).data[0]
+    rows[name] = spaced(looks)
 slips.unclear(
     'The text says that it compares x₂ with "every other input token".',
     "The code compares x₂ with itself too, and that weight is the largest, .2379.",
     f"The weights of x₂.{listed(rows)}",
 )
 
-printed = PRINTED['W_q, called "Key matrix weights"']
-of_q, of_k = (agreeing(printed, as_text(w.data)) for w in (one.w_q, one.w_k))
+called = PRINTED['W_q, called "Key matrix weights"']
+of_q, of_k = (agreeing(called, as_text(w.data)) for w in (one.w_q, one.w_k))
 what = 'numbers called "Key matrix weights" that are those of'
 marks.at_least(f"{what} w_q", of_q, 6, "d")
 marks.at_most(f"{what} w_k", of_k, 0, "d")
@@ -230,7 +247,7 @@ slips.wrong(
 raw = (x @ two.w_q @ (x @ two.w_k).mT).data[0]  # of the first word
 weights = {}
 for name, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
-    weights[f"sum, {name}"] = divided(scores)
+    weights[f"sum, {name}"] = scores / scores.sum()
     weights[f"softmax, {name}"] = softmax(scores)
 least = {name: min(row) for name, row in weights.items()}
 marks.at_most("the least weight by their sum", least["sum, scale 1"], -0.05, ".3f")
@@ -243,32 +260,29 @@ slips.left_open(
 )
 
 rows = {"": "(z, 0) naive   ours   (-z, -z) naive   ours"}
-for dtype, numbers in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
-    for z in numbers:
+for dtype, sizes in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
+    for z in sizes:
         first = []  # weights
         for scores in ([z, 0.0], [-z, -z]):
             s = Tensor(scores, dtype=dtype)
             with np.errstate(over="ignore", invalid="ignore"):
-                first += [naive_softmax(s)[0].item(), softmax(s)[0].item()]
+                first += [source.naive_softmax(s)[0].item(), softmax(s)[0].item()]
         rows[f"{dtype}, z = {z}"] = "{:12.3g}{:7.3g}{:17.3g}{:7.3g}".format(*first)
-longer = 8 * INPUTS[1]
 slips.left_open(
     "The text says that its softmax may overflow, and not where.",
     "It does so from 710 in float64, from 89 in float32, which its own inputs reach when "
     "they are 8 times as long.",
-    f"The inputs themselves, 8 times as long, have x₂ · x₂ = {longer @ longer:.1f}. The "
+    f"The inputs themselves, 8 times as long, have x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}. The "
     f"first weight:{listed(rows)}",
 )
 
-# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be
-# transposed on the way; a layout (attention/mapping.py) states this once, for both
-# directions.
+# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be transposed on
+# the way; a layout (attention/mapping.py) states this once, for both directions.
 stored = to_theirs(one.state_dict(), source.LAYOUT_V2)
 made_equal = source.version_2()
 made_equal.load_state_dict(to_ours(stored, source.LAYOUT_V2))
 agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
-what = "numbers of V1's table that V2 gives with these"
-marks.at_least(what, agreed, 12, ".0f")
+marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
 shapes = ", ".join(f"`{name}` {array.shape}" for name, array in stored.items())
 slips.left_open(
     "V2 is said to improve V1.",
@@ -278,17 +292,15 @@ slips.left_open(
     "of V1's table.",
 )
 
-# If inputs have variance 1, an output has d_in Var(w) (minigrad/nn/initial.py): a third of
-# the power is left after each layer and, in V2, a plain average of the values.
-drawn = source.torch_linear(np.random.RandomState(seed), 3, 100_000)
-off = abs(9 * drawn.var() - 1)
-marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", off, 0.01)
+# If inputs have variance 1, an output has d_in Var(w) (minigrad/nn/initial.py): a third of the
+# power is left after each layer and, in V2, a plain average of the values.
+drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
+marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
 rows = {}
-for name, head in heads.items():
+for name, head in HEADS.items():
     values, contexts = (x @ head.w_v).data, head(x).data
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
-    what = f"{name}: how much contexts vary, of what values vary"
-    marks.at_most(what, varied, 0.06)
+    marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
     rows[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
 slips.unclear(
     "The text calls nn.Linear's initial weights optimized, and does not measure it.",
@@ -298,20 +310,42 @@ slips.unclear(
     f"{listed(rows)}",
 )
 
-# The largest singular value of the Jacobian is the most that a small change of the scores
-# can change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
-rows, steepest, mean_loss = {}, {}, {}
+
+def divided(scores):
+    """Return each row divided by its sum."""
+    return scores / scores.sum(axis=-1, keepdims=True)
+
+
+def trained(head, normalise):
+    """Train a head to say the next word's start; return its last loss over a constant answer's."""
+    target = np.roll(INPUTS[:, :2], -1, axis=0)
+    optimizer = Adam(head.parameters(), 0.05)
+    for _ in range(200):
+        q, k, v = head.project(Tensor(INPUTS))
+        loss = mse(normalise(q @ k.mT / np.sqrt(2)) @ v, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item() / target.var(axis=0).mean()
+
+
+# The largest singular value of the Jacobian is the most that a small change of the scores can
+# change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
+rows = {}
+steepest = {}
+mean_loss = {}
 scores = [scale * INPUTS @ word for scale in (0.01, 1, 100) for word in INPUTS]
 for name, normalise in (("divided", divided), ("softmax", softmax)):
     slopes = [np.linalg.norm(jacobian(normalise)(row).data, 2) for row in scores]
     losses = [trained(head(), normalise) for head in (source.version_1, source.version_2)]
     rows[name] = f"slopes {min(slopes):.1g} to {max(slopes):.2g}; losses {spaced(losses, '.2f')}"
-    steepest[name], mean_loss[name] = max(slopes), np.mean(losses)
-slope, loss = "the steepest of 18 rows", "loss / a constant's, mean of both"
-marks.at_least(f"divided: {slope}", steepest["divided"], 10, ".3g")
-marks.at_least(f"divided: {loss}", mean_loss["divided"], 0.45, ".2f")
-marks.at_most(f"softmax: {slope}", steepest["softmax"], 0.5, ".3g")
-marks.at_most(f"softmax: {loss}", mean_loss["softmax"], 0.45, ".2f")
+    steepest[name] = max(slopes)
+    mean_loss[name] = np.mean(losses)
+what = "loss / a constant's, mean of both"
+marks.at_least("divided: the steepest of 18 rows", steepest["divided"], 10, ".3g")
+marks.at_least(f"divided: {what}", mean_loss["divided"], 0.45, ".2f")
+marks.at_most("softmax: the steepest of 18 rows", steepest["softmax"], 0.5, ".3g")
+marks.at_most(f"softmax: {what}", mean_loss["softmax"], 0.45, ".2f")
 slips.left_open(
     "Softmax is said to have more favourable gradients than division by the sum, and they "
     "are not shown.",
@@ -339,10 +373,9 @@ slips.left_open(
 )
 
 left = {}
-for name, head in heads.items():
+for name, head in HEADS.items():
     left[name] = reached(head, None)[0] / reached(head, 1.0)[0]
-    what = f"{name}: ‖∂L/∂W_q‖ with the scale, over that without"
-    marks.at_most(what, left[name], 0.9, ".2f")
+    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left[name], 0.9, ".2f")
 slips.left_open(
     "The text gives small gradients as the reason for the scale, and means large widths.",
     "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
@@ -352,7 +385,6 @@ slips.left_open(
     weighty=True,
 )
 
-wide, times = wide, times
 lengths = np.linalg.norm(INPUTS, axis=1)
 slips.left_open(
     "The text's example for the scale is a width above a thousand.",
@@ -361,7 +393,7 @@ slips.left_open(
     "and of length about 1.",
     f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k']:.3f} with 1/√d_k, "
     f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, "
-    f"and {times[3]:.3f} and {times[10]:.3f} if its inputs, whose lengths are from "
+    f"and {times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
     f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long.",
     weighty=True,
 )

@@ -6,7 +6,6 @@ import pytest
 from attention.scaling import entropy
 from demos.texts.sources import love_transformers_text as source
 from demos.texts.sources import parsed
-from demos.texts.sources.love_transformers_slips import STATED_SHAPES
 from minigrad import softmax
 
 OURS = source.ours()
@@ -44,9 +43,9 @@ def test_the_text_s_own_lines_give_the_same_at_every_size(n, d_model, h):
 
 
 def test_shapes_are_stated_heads_last_and_stored_heads_first():
-    stored = {name: OURS[name].shape for name in STATED_SHAPES}
+    stored = {name: OURS[name].shape for name in source.STATED_SHAPES}
     assert stored == {"W_Q": (2, 4, 2), "weights": (2, 3, 3), "heads": (2, 3, 2)}
-    for name, stated in STATED_SHAPES.items():
+    for name, stated in source.STATED_SHAPES.items():
         assert np.moveaxis(OURS[name], 0, -1).shape == stated != stored[name]
 
 

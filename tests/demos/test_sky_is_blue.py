@@ -8,11 +8,11 @@ import pytest
 from attention import attention, causal_mask
 from demos.texts.sources import agreeing
 from demos.texts.sources import sky_is_blue_text as source
-from demos.texts.sources.sky_is_blue_slips import complaint
 from demos.texts.sources.sky_is_blue_text import (
     PRINTED,
     REPAIRED,
     SENTENCE,
+    complaint,
     expected_variance,
     layers,
     measure,

@@ -9,7 +9,6 @@ from attention import attention_weights
 from attention.mapping import to_ours, to_theirs
 from demos.texts.sources import agreeing, as_torch_prints
 from demos.texts.sources import your_journey_text as source
-from demos.texts.sources.your_journey_slips import naive_softmax
 from demos.texts.sources.your_journey_text import (
     INPUTS,
     LAYOUT_V1,
@@ -113,7 +112,7 @@ def test_the_naive_softmax_breaks_one_step_further_and_ours_does_not():
             y = f(x)
             return y[0].item(), gradients(y, [x], [1.0, 0.0])[0][0]
 
-    naive = naive_softmax
+    naive = source.naive_softmax
     assert first(naive, 88, 88)[0] in (0.0, 0.5)  # the exps are finite, not their sum
     assert first(naive, 88, 0.0)[0] == 1.0 and np.isnan(first(naive, 89, 0.0)).all()
     assert first(naive, -103, -103)[0] == 0.5 and np.isnan(first(naive, -104, -104)[0])
