@@ -25,6 +25,7 @@ from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
 WIDEST = 32  # cells in a row
+KINDS = ("wrong", "unclear", "left open")
 
 
 def numbers(page: Published, text: ModuleType) -> None:
@@ -108,9 +109,6 @@ class Slip(NamedTuple):
     so: str  # what is so
     computed: str  # what shows it, in Markdown
     weighty: bool  # whether the page shows it unfolded
-
-
-KINDS = ("wrong", "unclear", "left open")
 
 
 class Slips:

@@ -228,10 +228,10 @@ for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
     off = abs(grown / variance - 1)
     marks.at_most(f"variance of x W with the {what}'s bound, off the formula by", off, 0.03)
 slips.left_open(
-    "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the"
-    " choice.",
-    "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two "
-    "printed weights exceed, and the variance would stay.",
+    "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the "
+    "choice.",
+    "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two printed "
+    "weights exceed, and the variance would stay.",
     sentences,
 )
 
@@ -239,8 +239,8 @@ square = np.mean(x.data**2)
 sizes = np.mean([q.data**2, k.data**2], axis=(-2, -1)).ravel().round(1)
 slips.left_open(
     "Xavier's weights are said to preserve the variance, without a condition.",
-    "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their"
-    " mean square, 26, and not their variance, 5.75.",
+    "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their mean "
+    "square, 26, and not their variance, 5.75.",
     f"X has mean {x.data.mean()}, variance {x.data.var()}, mean square {square}. The mean squares "
     f"of Q'₁ Q'₂ K'₁ K'₂ are {sizes}; 4/3 of X's is {4 / 3 * square:.1f}.",
 )
@@ -270,10 +270,10 @@ slips.wrong(
 differ = np.ptp(ours["heads"][1], axis=0).max()
 slips.left_open(
     "Each row of a head is said to be a word in its context.",
-    "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its "
-    "three printed rows are the same.",
-    f"What is left for the other two words: {left}. The rows of its output differ by at "
-    f"most {differ:.1e}. The entropy of its weights is {spread:.1e} of log n.",
+    "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its three "
+    "printed rows are the same.",
+    f"What is left for the other two words: {left}. The rows of its output differ by at most "
+    f"{differ:.1e}. The entropy of its weights is {spread:.1e} of log n.",
 )
 
 first, second = (head.diagonal().round(3) for head in stored)

@@ -110,8 +110,8 @@ by_row = softmax(scores).sum(axis=-1)
 marks.at_most('weights of "I" without an axis, their sum', over_all[0], 0, "g")
 slips.wrong(
     "The softmax has no axis.",
-    "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
-    "the weights compute them anew, by row, and hide this.",
+    "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print the "
+    "weights compute them anew, by row, and hide this.",
     f"The rows sum to {over_all}, and by row to {by_row}.",
     weighty=True,
 )
@@ -132,10 +132,10 @@ rank = np.linalg.matrix_rank(scores)
 marks.at_most("different columns of Q, K and V, together", sum(different[fixed]), 3, "d")
 marks.at_most("rank of the scores", rank, 1, "d")
 slips.unclear(
-    "The weights look like a random draw in the code, and the text does not say that they "
-    "are none.",
-    "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
-    "are equal, and the scores have rank 1.",
+    "The weights look like a random draw in the code, and the text does not say that they are "
+    "none.",
+    "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V are "
+    "equal, and the scores have rank 1.",
     f"Q, K and V have {different[fixed]} different columns, with Xavier's weights "
     f"{different[mixed]}; the rank of the scores is {rank}.",
     weighty=True,
@@ -148,8 +148,8 @@ marks.at_least("features shuffled, Xavier's weights: outputs change by", by_orde
 slips.left_open(
     "The text does not notice that attention then depends on a word by the sum of its row alone.",
     "Every word looks at the largest sum, in whatever order the 512 features are.",
-    f"The features shuffled, each row by itself, change the outputs by {by_sum:.0e}; with "
-    f"Xavier's weights by {by_order:.0e}.",
+    f"The features shuffled, each row by itself, change the outputs by {by_sum:.0e}; with Xavier's "
+    f"weights by {by_order:.0e}.",
 )
 
 *_, second, first = np.sort(scores, axis=-1).T
@@ -157,10 +157,10 @@ gap = (first - second).min()  # how far the second word is behind, in the closes
 marks.at_most("weight of the second word, exp(-gap)", np.exp(-gap), 0, ".0e")
 slips.left_open(
     "The scores are scaled by 1/8 and are still 1.5e8.",
-    "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are "
-    "2539 and 7616.",
-    f"The means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}. The "
-    f"second word is {gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}.",
+    "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are 2539 and "
+    "7616.",
+    f"The means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}. The second word is "
+    f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}.",
 )
 
 
@@ -171,10 +171,10 @@ marks.at_least("words exchanged: outputs differ by", differ, 0.1, ".1f")
 marks.at_most("words exchanged, outputs exchanged back: they differ by", back, 1e-12, ".0e")
 slips.unclear(
     "d_model is called the positional embedding space.",
-    "It is the width of token and position together. In this text no position is added: "
-    "exchange two words, and their outputs are exchanged.",
-    f"“I” and “you” exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and "
-    f"exchanged back by {back:.0e}.",
+    "It is the width of token and position together. In this text no position is added: exchange "
+    "two words, and their outputs are exchanged.",
+    f"“I” and “you” exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
+    f"back by {back:.0e}.",
 )
 
 singly = {}  # how far words one at a time and one product are apart
@@ -186,8 +186,8 @@ marks.at_most(f"{what}: apart", singly[-1], 1e-12, ".0e")
 marks.at_least(f"{what}, without an axis: apart", singly[None], 13085, ".0f")
 slips.unclear(
     "Step 7 repeats steps 1 to 6 for the other words, in a heading alone.",
-    "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: "
-    "one product is left.",
+    "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: one "
+    "product is left.",
     f"One word at a time and one product are {singly[-1]:.0e} apart, without an axis "
     f"{singly[None]:.0f}.",
 )
@@ -195,8 +195,8 @@ slips.unclear(
 slips.unclear(
     "Each input is said to have 3 weight matrices.",
     "Step 3 assumes one of each for all inputs, and so does the code.",
-    f"One (512, 64) for {len(x)} inputs gives queries {q.shape}. With one for "
-    "each input, W_Q would be (3, 512, 64), where it is printed as (512, 64).",
+    f"One (512, 64) for {len(x)} inputs gives queries {q.shape}. With one for each input, W_Q "
+    "would be (3, 512, 64), where it is printed as (512, 64).",
 )
 
 slips.left_open(

@@ -82,9 +82,9 @@ marks.at_most("animals that look most at themselves", own, 3, "d")
 marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
 slips.unclear(
     "The weights are said to measure similarity.",
-    "Of two keys in one direction the longer gets more. Of the mammals the query looks "
-    "least at the whale, which is most like it, and lizard and whale look more at others "
-    "than at themselves.",
+    "Of two keys in one direction the longer gets more. Of the mammals the query looks least at "
+    "the whale, which is most like it, and lizard and whale look more at others than at "
+    "themselves.",
     f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
     weighty=True,
 )
@@ -95,9 +95,9 @@ for name, its in zip(ASKED, spread, strict=True):
 slips.left_open(
     "The text scales by 1/√3 and stops there.",
     "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
-    f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 "
-    f"and 1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
-    f"{spread[1]:.1f} for reptile.",
+    f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and 1. "
+    f"The scaled scores have standard deviations of {spread[0]:.1f} for mammal and {spread[1]:.1f} "
+    "for reptile.",
     weighty=True,
 )
 
@@ -110,12 +110,11 @@ marks.at_least("the text's head: least weight on the longest key", least, 0.9, "
 marks.at_most("queries from the average: rows that it wins", wins, 4, "d")
 slips.left_open(
     "The text calls random projections a bad idea, and leaves open why.",
-    "Every training begins with some. Here all weights and features are positive, and then "
-    "one key, the longest, wins every row.",
-    f"Every row puts {least:.3f} or more on the {NAMES[longest]}, whose key is the "
-    "longest. Measured from the average animal the queries sum to 0, so each key's scores "
-    "sum to 0 too, and no key can be ahead in every row: here it is in "
-    f"{wins} of {len(NAMES)}.",
+    "Every training begins with some. Here all weights and features are positive, and then one "
+    "key, the longest, wins every row.",
+    f"Every row puts {least:.3f} or more on the {NAMES[longest]}, whose key is the longest. "
+    "Measured from the average animal the queries sum to 0, so each key's scores sum to 0 too, and "
+    f"no key can be ahead in every row: here it is in {wins} of {len(NAMES)}.",
     weighty=True,
 )
 

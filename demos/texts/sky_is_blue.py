@@ -250,11 +250,11 @@ slips.wrong(
 
 weights = attention_weights(q, k)
 slips.wrong(
-    "The text says that values may have any width, and that the shape of (8, 8) weights and"
-    " the shape of (8, 32) values are the same.",
+    "The text says that values may have any width, and that the shape of (8, 8) weights and the "
+    "shape of (8, 32) values are the same.",
     "They are not, and need not be.",
-    f"Weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to "
-    f"agree. Values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}.",
+    f"Weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to agree. "
+    f"Values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}.",
 )
 
 one, four = (8 * split_heads(q, num_heads).size for num_heads in (1, 4))
@@ -350,8 +350,8 @@ slips.unclear(
 
 of_printed, of_repaired = (len(set(s.split())) for s in (source.SENTENCE, SENTENCE))
 slips.unclear(
-    "`itos` holds the ids of the words, and `vocab_size` is explained as the number of "
-    "unique words.",
+    "`itos` holds the ids of the words, and `vocab_size` is explained as the number of unique "
+    "words.",
     "`itos` would be read as id → string, and `vocab_size` is 100.",
     f"The printed sentence has {of_printed} different words, that of the printed ids "
     f"{of_repaired}; {source.VOCABULARY - of_repaired} rows of the embedding are never read.",

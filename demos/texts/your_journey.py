@@ -270,8 +270,8 @@ for dtype, sizes in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
         rows[f"{dtype}, z = {z}"] = "{:12.3g}{:7.3g}{:17.3g}{:7.3g}".format(*first)
 slips.left_open(
     "The text says that its softmax may overflow, and not where.",
-    "It does so from 710 in float64, from 89 in float32, which its own inputs reach when "
-    "they are 8 times as long.",
+    "It does so from 710 in float64, from 89 in float32, which its own inputs reach when they are "
+    "8 times as long.",
     f"The inputs themselves, 8 times as long, have x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}. The "
     f"first weight:{listed(rows)}",
 )
@@ -286,10 +286,10 @@ marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0
 shapes = ", ".join(f"`{name}` {array.shape}" for name, array in stored.items())
 slips.left_open(
     "V2 is said to improve V1.",
-    "The two differ by seed, by storage (nn.Linear keeps the transpose) and by distribution"
-    " at once, and are never made equal.",
-    f"As V2 stores V1's weights: {shapes}. With these V2 gives {agreed} of the 12 numbers "
-    "of V1's table.",
+    "The two differ by seed, by storage (nn.Linear keeps the transpose) and by distribution at "
+    "once, and are never made equal.",
+    f"As V2 stores V1's weights: {shapes}. With these V2 gives {agreed} of the 12 numbers of V1's "
+    "table.",
 )
 
 # If inputs have variance 1, an output has d_in Var(w) (minigrad/nn/initial.py): a third of the
@@ -304,10 +304,10 @@ for name, head in HEADS.items():
     rows[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
 slips.unclear(
     "The text calls nn.Linear's initial weights optimized, and does not measure it.",
-    "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each "
-    "layer. Neither V1 nor V2 does more than average.",
-    f"d_in times the variance of 300,000 weights of `nn.Linear` is {3 * drawn.var():.4f}."
-    f"{listed(rows)}",
+    "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each layer. "
+    "Neither V1 nor V2 does more than average.",
+    "d_in times the variance of 300,000 weights of `nn.Linear` is "
+    f"{3 * drawn.var():.4f}.{listed(rows)}",
 )
 
 
@@ -347,12 +347,12 @@ marks.at_least(f"divided: {what}", mean_loss["divided"], 0.45, ".2f")
 marks.at_most("softmax: the steepest of 18 rows", steepest["softmax"], 0.5, ".3g")
 marks.at_most(f"softmax: {what}", mean_loss["softmax"], 0.45, ".2f")
 slips.left_open(
-    "Softmax is said to have more favourable gradients than division by the sum, and they "
-    "are not shown.",
-    "It is so: its slope is at most ½, the slope of the division has no bound, and the text's "
-    "two heads learn more with softmax. But softmax's slope vanishes when scores are large.",
-    "The steepest slope of the weights by the scores, of 18 rows, and the losses of V1 and "
-    f"V2 after 200 steps, over that of the best constant answer.{listed(rows)}",
+    "Softmax is said to have more favourable gradients than division by the sum, and they are not "
+    "shown.",
+    "It is so: its slope is at most ½, the slope of the division has no bound, and the text's two "
+    "heads learn more with softmax. But softmax's slope vanishes when scores are large.",
+    "The steepest slope of the weights by the scores, of 18 rows, and the losses of V1 and V2 "
+    f"after 200 steps, over that of the best constant answer.{listed(rows)}",
 )
 
 pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
@@ -367,9 +367,9 @@ for axis in (0, -1):
 slips.left_open(
     "`.T` and `dim=0` work for one sentence and for one vector, and the text uses no batch.",
     "With a batch of sentences they fail, or softmax runs over the wrong axis.",
-    f"Two sentences {pair.shape} times their `.T` {pair.T.shape} {product}; with the last "
-    f"two axes exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of "
-    f"softmax of the (6, 6) scores sum to:{listed(rows)}",
+    f"Two sentences {pair.shape} times their `.T` {pair.T.shape} {product}; with the last two axes "
+    f"exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of softmax of the (6, "
+    f"6) scores sum to:{listed(rows)}",
 )
 
 left = {}
@@ -379,21 +379,21 @@ for name, head in HEADS.items():
 slips.left_open(
     "The text gives small gradients as the reason for the scale, and means large widths.",
     "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
-    f"‖∂L/∂W_q‖ with the scale is {left['V1']:.2f} of that without it for V1, and "
-    f"{left['V2']:.2f} for V2. These scores are far from saturation, so the scale does "
-    "little more than multiply the gradients once more, by 1/√2 = 0.71.",
+    f"‖∂L/∂W_q‖ with the scale is {left['V1']:.2f} of that without it for V1, and {left['V2']:.2f} "
+    "for V2. These scores are far from saturation, so the scale does little more than multiply the "
+    "gradients once more, by 1/√2 = 0.71.",
     weighty=True,
 )
 
 lengths = np.linalg.norm(INPUTS, axis=1)
 slips.left_open(
     "The text's example for the scale is a width above a thousand.",
-    "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and"
-    " 1/√d_k is not enough. V2's recipe works without, as long as inputs are three numbers "
-    "and of length about 1.",
+    "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and 1/√d_k "
+    "is not enough. V2's recipe works without, as long as inputs are three numbers and of length "
+    "about 1.",
     f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k']:.3f} with 1/√d_k, "
-    f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, "
-    f"and {times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
+    f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, and "
+    f"{times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
     f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long.",
     weighty=True,
 )
