@@ -245,7 +245,7 @@ def scale_figure(
     for n, panel in enumerate(panels):
         for measured, colour, style in lines.values():
             panel.plot(scales, measured[:, n], style, color=colour)
-        name_ends(panel, [(found[-1, n], name, c) for name, (found, c, _) in lines.items()])
+        name_ends(panel, [(m[-1, n], name, colour) for name, (m, colour, _) in lines.items()])
         name_place(panel, *usual)
         panel.set_ylabel(sides[n])
         panel.set_title(titles[n], fontsize=10, pad=18)

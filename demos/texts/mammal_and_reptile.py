@@ -199,9 +199,9 @@ runs = {
 
 nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
-found = source.retrieved((plain @ attributes).data)
+answers = source.retrieved((plain @ attributes).data)
 shares = [[name, *before, *after] for name, (_, before, after) in runs.items()]
-shares += [["no projections", np.mean(plain.argmax(-1) == right), np.mean(found == right)]]
+shares += [["no projections", np.mean(plain.argmax(-1) == right), np.mean(answers == right)]]
 shares += [["the nearest animal", np.mean(nearest == right)]]
 page.table(
     ["model", "untrained: looks", "finds", "trained: looks", "finds"],
@@ -212,7 +212,7 @@ looks, finds = runs["three heads"][2]
 from_zero = runs["questions from 0"]
 with no_grad():
     sums = [m.weights(Tensor(held_out)).data.mean(axis=0) for m in (source.Lookup(), stuck)]
-    kept = source.retrieved(three(Tensor(ANIMALS - AVERAGE)).data) == range(5)
+    without_noise = source.retrieved(three(Tensor(ANIMALS - AVERAGE)).data) == range(5)
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
 page.say(
@@ -226,7 +226,7 @@ marks.at_most("ablation, trained with questions from 0", from_zero[2][0], 0.25)
 marks.at_least("questions from 0, untrained: weight on the salmon", sums[0][2], 0.9)
 marks.at_least("questions from 0, trained: weight on the lizard", sums[1][1], 0.99)
 marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e")
-marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
+marks.at_least("three heads: animals they find without noise", without_noise.sum(), 5, "d")
 
 # %% The plane of W_Q and W_K, before and after
 # The picture is on top of the page.
@@ -349,8 +349,8 @@ over = np.geomspace(0.003, 3, 61)
 curves = np.array([[source.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
 best = over[curves[..., 1].argmax(axis=1)]
 lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
-said = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
-page.say(f"{said} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
+sentence = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
+page.say(f"{sentence} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
 styles = zip(ASKED, curves, (MAMMAL, REPTILE), ("-", "--"), strict=True)
 scale_figure(
     page,
@@ -360,7 +360,7 @@ scale_figure(
     titles=("At 1/√3 reptile looks at one animal alone", "and its answer no longer moves"),
     usual=(1 / np.sqrt(3), "1/√3"),
     low=1e-4,
-    alt=f"Entropy and slope over the scale. {said}",
+    alt=f"Entropy and slope over the scale. {sentence}",
 )
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")

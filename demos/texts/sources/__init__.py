@@ -33,15 +33,16 @@ def parsed(printed: str) -> np.ndarray:
 
 def compared(text: ModuleType) -> dict[str, tuple[tuple[int, ...], list[Pair]]]:
     """Return the shape and the pairs of numbers of each array that the text prints."""
-    found, ours = {}, text.ours()
+    arrays = {}
+    ours = text.ours()
     for name, printed in text.PRINTED.items():
         theirs: list[str] = printed.split()
         if name in ours:
             pairs = list(zip(theirs, text.as_text(ours[name]), strict=True))
-            found[name] = ours[name].shape, pairs
+            arrays[name] = ours[name].shape, pairs
         else:
-            found[name] = (len(theirs),), [(number, None) for number in theirs]
-    return found
+            arrays[name] = (len(theirs),), [(number, None) for number in theirs]
+    return arrays
 
 
 def counted(text: ModuleType) -> tuple[int, int]:

@@ -161,13 +161,13 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
     L = Σ output.
     """
     _, attend = layer(seed=seed)
-    found = []
+    measured = []
     for alone in (one_head(attend, head) for head in (0, 1)):
         alone.scale, x = scale, Tensor(values)
         g_q, g_v = gradients(alone(x).sum(), [alone.w_q.weight, alone.w_v.weight])
         spread = entropy(alone.weights(x).data).mean() / np.log(len(values))
-        found.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
-    return np.array(found).T
+        measured.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
+    return np.array(measured).T
 
 
 def dead(prepare: Callable[[Array], Array]) -> float:

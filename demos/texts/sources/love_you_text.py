@@ -126,8 +126,8 @@ def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
 
 def apart(attend: MultiHeadAttention, x: Tensor) -> float:
     """Return the largest difference from the first head's output, over the largest number."""
-    found = head_outputs(attend, x).data
-    return float(np.abs(found - found[0]).max() / np.abs(found).max())
+    outputs = head_outputs(attend, x).data
+    return float(np.abs(outputs - outputs[0]).max() / np.abs(outputs).max())
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
@@ -148,8 +148,8 @@ def measure(scale: float | None, tensors: list[Tensor]) -> tuple[float, list[np.
     """Return entropy / log 3, and the gradients of x, W_Q, W_K and W_V for L = Σ output."""
     x, w_q, w_k, _ = tensors
     weights = attention_weights(x @ w_q, x @ w_k, scale=scale).data
-    found = gradients(head(scale)(*tensors).sum(), tensors)
-    return float(entropy(weights).mean() / np.log(3)), list(found)
+    g = gradients(head(scale)(*tensors).sum(), tensors)
+    return float(entropy(weights).mean() / np.log(3)), list(g)
 
 
 def largest(gradient: np.ndarray) -> float:

@@ -48,8 +48,8 @@ def as_text(array: np.ndarray) -> list[str]:
 def ours() -> dict[str, np.ndarray]:
     """Return the ids of the repaired sentence, and the variances of one draw of ours."""
     ids = token_ids(REPAIRED)
-    found = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
-    return {"token ids": ids, "variances": np.array(found, np.float32)}  # the text's precision
+    variances = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
+    return {"token ids": ids, "variances": np.array(variances, np.float32)}  # the text's precision
 
 
 def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:
