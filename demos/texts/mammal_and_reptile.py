@@ -27,13 +27,7 @@ from demos._training import Run
 from demos.publish import publish
 from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
 from demos.texts.sources import mammal_and_reptile_text as source
-from demos.texts.sources.mammal_and_reptile_text import (
-    ANIMALS,
-    ATTRIBUTES,
-    AVERAGE,
-    NAMES,
-    QUERIES,
-)
+from demos.texts.sources.mammal_and_reptile_text import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES
 from minigrad import Tensor, gradients, mse, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
