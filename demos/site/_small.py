@@ -162,7 +162,7 @@ def main(out: Path) -> None:
         felt = next(iter(room.symptoms(f).values())).ravel()
         found["museum"].append(grid([(letter, 1) if x else ("i", 0.1) for x in felt]))
     texts = ["love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"]
-    told = [import_module(f"demos.texts.sources.{name}") for name in texts]
+    told = [import_module(f"demos.texts.sources.{name}_text") for name in texts]
     found["texts"] = [bars([[float(b), float(a - b)] for b, a in map(counted, told)])]
     measured = (DEMOS / "speed" / "measured.md").read_text(encoding="utf-8")
     ratios = re.findall(r"(?m)^\|[^|]*\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) →", measured)

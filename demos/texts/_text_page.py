@@ -7,37 +7,41 @@ gradients, and what the scale does to it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attention.figures import name_ends, name_place, new_figure
+from demos import files
 from demos.pages.publish import Published
 from demos.pages.tables import printed
 from demos.pages.text import inline, markdown, set_text
-from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
+from demos.texts.sources import Pair, compared, counted, returning
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
 WIDEST = 32  # cells in a row
+KINDS = ("wrong", "unclear", "left open")
 
 
 def numbers(page: Published, text: ModuleType) -> None:
-    """Say how many of the text's numbers come back; show a cell for each, and fold all of them."""
+    """Say how many of the text's numbers come back; show each in a cell, fold all, and judge."""
     same, total = counted(text)
-    lost = f" What cannot come back: {text.LOST}." * bool(text.LOST)
-    page.say(
-        f"{same} of {total} numbers that the text prints come back, in every printed digit.{lost}"
-    )
-    said = "A cell is a printed number; point at it to see both."
-    said += " A cross is another number, an empty cell is not computed." * (same < total)
-    page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
+    sentence = f"{same} of {total} numbers that the text prints come back, in every printed digit."
+    caption = "A cell is a printed number; point at it to see both."
+    if text.LOST:
+        sentence += f" What cannot come back: {'; '.join(text.LOST.values())}."
+        caption += " A cross is another number, an empty cell is not computed."
+    page.say(sentence)
+    page.html(f"<figure>{strip(text)}<figcaption>{caption}</figcaption></figure>", place="right")
     with page.folded(f"All {total} numbers, array by array", place="below"):
         lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
         page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
+    page.marks.at_least("numbers that come back", same, returning(text), "d")
 
 
 def strip(text: ModuleType) -> str:
@@ -56,7 +60,7 @@ def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -
     for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
         said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
         fill = "currentColor" if theirs == ours else "none"
-        cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
+        cross = "" if ours in (theirs, None) else '<path d="M0 0 8 8M0 8 8 0"/>'
         shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
         shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
         shown += f'pointer-events="all"/>{cross}</g>'
@@ -76,7 +80,8 @@ def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
     for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
         if side == "ours" and (same == len(pairs) or None in numbers):
             continue
-        lines += [f"{side}:"] * (same < len(pairs))
+        if same < len(pairs):
+            lines.append(f"{side}:")
         wide = max(map(len, numbers))
         rows = (numbers[at : at + width] for at in range(0, len(numbers), width))
         lines += ["  " + " ".join(f"{number:>{wide}}" for number in row) for row in rows]
@@ -87,32 +92,6 @@ def _width(shape: tuple[int, ...]) -> int:
     return min(shape[-1] if shape else 1, WIDEST)
 
 
-def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
-    """Show the lines that are wrong, unclear or left open, the weighty ones first, others folded.
-
-    computed  for each of text.SLIPS, Markdown that says what shows it
-    """
-    count = (f"{n} {kind}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
-    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
-    found = zip(text.SLIPS, computed, strict=True)
-    ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
-    told = [_told(number, *each) for number, each in enumerate(ordered, 1)]
-    first = sum(slip.weighty for slip in text.SLIPS)
-    shown, said = zip(*told, strict=True)
-    page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
-    with page.folded(f"The other {len(told) - first} lines", place="below"):
-        page.html(_beside("19rem", shown[first:]))
-
-
-def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
-    """Return a line of the text, what is so, and what shows it: as HTML and for a terminal."""
-    says, so = (inline(part, set_text) for part in (slip.says, slip.so))
-    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
-    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {computed}', set_text)}"
-    said = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {computed}"
-    return html, printed(said).replace("\n\n", "\n")
-
-
 def _beside(width: str, shown: Sequence[str]) -> str:
     """Return parts side by side, as many as there is room for."""
     parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
@@ -120,6 +99,69 @@ def _beside(width: str, shown: Sequence[str]) -> str:
     return (
         f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
     )
+
+
+class Slip(NamedTuple):
+    """A line of a text that can mislead its reader, by its own fault or not."""
+
+    kind: str
+    says: str  # what the text says or does, or leaves out
+    so: str  # what is so
+    computed: str  # what shows it, in Markdown
+    weighty: bool  # whether the page shows it unfolded
+
+
+class Slips:
+    """The slips of a text, each named in the demo's file below the lines that measure it.
+
+    slips = Slips(page)
+    slips.wrong("Two and two are said to be five.", "They are four.", f"2 + 2 is {2 + 2}.")
+    slips.show()
+    """
+
+    def __init__(self, page: Published) -> None:
+        self.page = page
+        self.slips: list[Slip] = []
+
+    def wrong(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add that what the text says, prints or runs is not so."""
+        self.slips.append(Slip("wrong", says, so, computed, weighty))
+
+    def unclear(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add what can be read in two ways, or a name that says something else."""
+        self.slips.append(Slip("unclear", says, so, computed, weighty))
+
+    def left_open(self, says: str, so: str, computed: str, *, weighty: bool = False) -> None:
+        """Add a condition, a choice or a further case that is not mentioned."""
+        self.slips.append(Slip("left open", says, so, computed, weighty))
+
+    def show(self) -> None:
+        """Show the weighty slips, in the order of `KINDS`, and fold the others."""
+        counts = [(sum(slip.kind == kind for slip in self.slips), kind) for kind in KINDS]
+        listed = ", ".join(f"{n} {kind}" for n, kind in counts if n)
+        self.page.say(f"We found {len(self.slips)} lines that can mislead a reader: {listed}.")
+        ordered = sorted(self.slips, key=lambda slip: (not slip.weighty, KINDS.index(slip.kind)))
+        html, text = zip(*map(_slip, range(1, len(ordered) + 1), ordered), strict=True)
+        first = sum(slip.weighty for slip in ordered)
+        self.page.html(_beside("19rem", html[:first]), "\n\n".join(text[:first]), "below")
+        with self.page.folded(f"The other {len(ordered) - first} lines", place="below"):
+            self.page.html(_beside("19rem", html[first:]))
+
+
+def _slip(number: int, slip: Slip) -> tuple[str, str]:
+    """Return a slip as HTML, and for a terminal."""
+    says, so = (inline(part, set_text) for part in (slip.says, slip.so))
+    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
+    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {slip.computed}', set_text)}"
+    text = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {slip.computed}"
+    return html, printed(text).replace("\n\n", "\n")
+
+
+def kinds(demo: str) -> list[int]:
+    """Count the slips of each of `KINDS` in a demo's file. (To import the file would run it.)"""
+    tree = ast.parse(files()[demo].read_text("utf-8"))
+    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [called.count(f"slips.{kind.replace(' ', '_')}") for kind in KINDS]
 
 
 def both_passes(
@@ -134,7 +176,8 @@ def both_passes(
     runs    the name of a picture → what it shows, and a function that computes the output
     limits  the gradients at the ends of the scale
     """
-    noted, drawn = [], []
+    noted = []
+    drawn = []
     for name, (caption, run) in runs.items():
         with Steps() as steps:
             output = run()
@@ -162,16 +205,21 @@ def checked(
     cases   a name → a function and its points
     coarse  a name → how many of its derivatives may be too small for a difference to tell
     """
-    confirmed, total, left = 0, 0, []
+    confirmed = total = 0
+    exceptions = ""
     for name, (f, points) in cases.items():
         report = gradcheck(f, *points)
         every, few = len(report.comparisons), len(report.unresolved)
         least = every - (coarse or {}).get(name, 0)
         page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
-        confirmed, total = confirmed + every - few, total + every
-        left += [f"{few} of “{name}” are too small to tell"] * bool(few)
-    said = f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
-    page.say("; ".join([said, *left]) + ".")
+        confirmed += every - few
+        total += every
+        if few:
+            exceptions += f"; {few} of “{name}” are too small to tell"
+    page.say(
+        f"Finite differences confirm {confirmed} of {total} derivatives of order 1 and 2"
+        f"{exceptions}."
+    )
 
 
 def scale_figure(
@@ -197,7 +245,7 @@ def scale_figure(
     for n, panel in enumerate(panels):
         for measured, colour, style in lines.values():
             panel.plot(scales, measured[:, n], style, color=colour)
-        name_ends(panel, [(found[-1, n], name, c) for name, (found, c, _) in lines.items()])
+        name_ends(panel, [(m[-1, n], name, colour) for name, (m, colour, _) in lines.items()])
         name_place(panel, *usual)
         panel.set_ylabel(sides[n])
         panel.set_title(titles[n], fontsize=10, pad=18)

@@ -94,17 +94,20 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
     words  a sentence of PLACES words, which the maps have beside their rows and columns
     """
     kinds = ((1, WIDTH, 1), (1, WIDTH, 5), (1, 4 * WIDTH, 1), (2, WIDTH, 1), (4, WIDTH, 1))
-    rows, weights, lost, least = [], [], [], []
+    rows = []
+    weights = []
+    lost = []
+    least = []
     for num_heads, width, times in tqdm(kinds, desc="heads"):
         options = {"steps": times * steps, "width": width}
         trained = [train(num_heads, seed=seed + i, **options) for i in range(SEEDS)]
         weights.append([model.weights() for model, _ in trained])
         lost.append([share for _, share in trained])
-        least.append([least_lost(each) for each in weights[-1]])
+        least.append([least_lost(heads) for heads in weights[-1]])
         parameters = sum(p.size for p in trained[0][0].parameters())
-        sizes = (num_heads, width, parameters, times * steps)
-        shares = (*lost[-1], min(least[-1]))
-        rows.append([*(f"{size:,}" for size in sizes), *(f"{share:.2%}" for share in shares)])
+        sizes = [f"{size:,}" for size in (num_heads, width, parameters, times * steps)]
+        shares = [f"{share:.2%}" for share in (*lost[-1], min(least[-1]))]
+        rows.append(sizes + shares)
     of_one, (two, four) = lost[:3], lost[3:]
     p, q = weights[0][0][0, 2, [2, 4]]  # the third row: its place is 3
     two_rows = weights[3][0][:, 2, [2, 4]]
@@ -122,13 +125,10 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
         "unknowns, so a head does not have to take one word alone.",
     )
+    seeds = [f"seed {seed + i}" for i in range(SEEDS)]
     with page.folded("What each training loses", place="below"):
         page.table(
-            [
-                *("heads", "width", "parameters", "steps"),
-                *(f"seed {seed + i}" for i in range(SEEDS)),
-                "at the least",
-            ],
+            ["heads", "width", "parameters", "steps", *seeds, "at the least"],
             rows,
             caption="What is lost of the answers' variance on other numbers; the last column is "
             "what no W_V and no W_O can save, with the best of these weights",
@@ -143,13 +143,12 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         caption="Where a word looks, after the training with the first seed",
     )
     marks = page.marks
-    for name, each in zip(
-        ("", ", five times as long", ", four times as wide"), of_one, strict=True
-    ):
-        marks.at_least(f"one head{name}: lost", min(each), 0.49)
-    beyond = np.subtract(lost[0], least[0]).max()
-    marks.at_most(
-        "one head: lost beyond the least, so training is not the reason", beyond, 0.01, ".2%"
-    )
+    as_it_is, longer, wider = of_one
+    marks.at_least("one head: lost", min(as_it_is), 0.49)
+    marks.at_least("one head, five times as long: lost", min(longer), 0.49)
+    marks.at_least("one head, four times as wide: lost", min(wider), 0.49)
+    beyond = np.subtract(as_it_is, least[0]).max()
+    what = "one head: lost beyond the least, so training is not the reason"
+    marks.at_most(what, beyond, 0.01, ".2%")
     marks.at_most("2 heads: lost", max(two), 0.01, ".2%")
     marks.at_most("4 heads: lost", max(four), 0.01, ".2%")

@@ -18,9 +18,8 @@ from attention.scaling import entropy
 from demos import options
 from demos._training import Run
 from demos.pages.publish import publish
-from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
-from demos.texts.sources import counted
-from demos.texts.sources import love_transformers as source
+from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
+from demos.texts.sources import love_transformers_text as source
 from minigrad import Tensor, concatenate, gradients, jacobian, softmax, unfused
 from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
@@ -40,7 +39,6 @@ ours = source.ours()
 # heads have 2 features. It stops at the output.
 
 numbers(page, source)
-marks.at_least("numbers that agree as text", *counted(source), ".0f")
 
 # %% The way back: W_Q of head 2 gets almost nothing
 # L is the sum of one head's output, each head taken alone. "unit" means the same inputs brought to
@@ -48,7 +46,9 @@ marks.at_least("numbers that agree as text", *counted(source), ".0f")
 # gradient of its W_V. Its W_V and W_O learn as usual. What it cannot learn by gradient descent is
 # where to look.
 
-ratio, examples, table = {}, {}, []
+ratio = {}
+examples = {}
+table = []
 layers = [source.layer(unit=unit) for unit in (False, True)]
 for inputs, case in zip(("text", "unit"), layers, strict=True):
     for head in (1, 2):
@@ -123,11 +123,12 @@ INPUTS = {
     "unit": lambda values: (values - values.mean()) / values.std(),
 }
 digits = source.layer()[0].data
-scales, lines = 2.0 ** np.linspace(-10, 1, 45), {}
+scales = 2.0 ** np.linspace(-10, 1, 45)
+lines = {}
 for name, colour in (("text", TEXT), ("unit", UNIT)):
-    found = np.array([source.measure(INPUTS[name](digits), scale=s) for s in scales])
-    for head in range(H):  # found is (scales, 2, H)
-        lines[f"{name}, head {head + 1}"] = found[:, :, head], colour, ("--", "-")[head]
+    measured = np.array([source.measure(INPUTS[name](digits), scale=s) for s in scales])
+    for head in range(H):  # measured is (scales, 2, H)
+        lines[f"{name}, head {head + 1}"] = measured[:, :, head], colour, ("--", "-")[head]
 spreads, ratios = source.measure(digits)  # (H,) each, at 1/√d_k
 scale_figure(
     page,
@@ -153,37 +154,54 @@ marks.at_most("dead heads of 400, unit inputs: none", dead["unit"], 0.0)
 
 # %% What is wrong in it, unclear or left open
 
+slips = Slips(page)
+stored = ours["weights"]  # (H, T, S)
+q, k = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
+raw = (q @ k.mT).data  # (H, T, S)
+scores = raw / np.sqrt(2)
+
 # Twelve numbers fit into (3, 4) in more than one order, and only one keeps the features of a word
 # together.
-shapes = (f"{n}: stated {s}, stored {ours[n].shape}" for n, s in source.STATED_SHAPES.items())
-stored = ours["weights"]  # (H, T, S)
-drawn, recut = np.moveaxis(stored, 0, -1), stored.reshape(3, 3, 2)  # (T, S, H) both
-block = (
-    f"\n    {word:12}  {row.round(2).tolist()}" for word, row in zip(WORDS, drawn, strict=True)
+drawn = np.moveaxis(stored, 0, -1)  # (T, S, H)
+recut = stored.reshape(3, 3, 2)  # (T, S, H)
+of_love = stored[0, 1]
+moved, reshaped = (np.abs(order[1, :, 0] - of_love).max() for order in (drawn, recut))
+marks.at_most("drawn by moveaxis, and stored: apart", moved, 0, ".0f")
+marks.at_least("drawn by reshape alone, and stored: apart", reshaped, 0.9, ".2f")
+stated = source.STATED_SHAPES.items()
+shapes = (f"{name}: stated {shape}, stored {ours[name].shape}" for name, shape in stated)
+cells = "\n".join(
+    f"    {word:12}  {row.round(2).tolist()}" for word, row in zip(WORDS, drawn, strict=True)
 )
-computed = [
+slips.unclear(
+    "The text states the shapes of its drawing, with the heads last.",
+    "Its code stores the heads first, and the text does not say that the two differ.",
     f"{'; '.join(shapes)}. The drawing's `weights[1, :, 0]` is the stored `weights[0, 1, :]`, "
-    f"{stored[0, 1].round(2)}: the order is turned by `np.moveaxis(weights, 0, -1)`. By `reshape` "
-    f"alone this row would be {recut[1, :, 0].round(2)}. The drawing, with both heads in each "
-    "cell:\n" + "".join(block)
-]
-apart = [np.abs(each[1, :, 0] - stored[0, 1]).max() for each in (drawn, recut)]
-marks.at_most("drawn by moveaxis, and stored: apart", apart[0], 0, ".0f")
-marks.at_least("drawn by reshape alone, and stored: apart", apart[1], 0.9, ".2f")
+    f"{of_love.round(2)}: the order is turned by `np.moveaxis(weights, 0, -1)`. By `reshape` alone "
+    f"this row would be {recut[1, :, 0].round(2)}. The drawing, with both heads in each cell:"
+    f"\n\n{cells}",
+)
 
 heads = Tensor(ours["heads"])  # (H, T, d_v)
 joined = concatenate([heads[0], heads[1]], axis=1)  # (T, H · d_v)
 apart = np.abs((joined - merge_heads(heads)).data).max()
 marks.at_most("features joined, and merge_heads: apart", apart, 0.0, ".0e")
-computed.append(
+slips.wrong(
+    "Concatenation is said to run along the axis of heads, axis 1.",
+    "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
     f"“{WORDS[1]}”, head by head: {joined.data[1].round(3).tolist()}. By reshape alone: "
-    f"{heads.reshape(3, 4).data[1].round(3).tolist()}. By our `merge_heads`: apart by {apart:g}."
+    f"{heads.reshape(3, 4).data[1].round(3).tolist()}. By our `merge_heads`: apart by {apart:g}.",
+    weighty=True,
 )
-queries, keys = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
-raw = (queries @ keys.mT).data  # (H, T, S)
-scores = raw / np.sqrt(2)
-sums = (f"{row.round(3)}, sum {row.sum():.3f}" for row in (scores[0, 0], stored[0, 0]))
-computed.append("Head 1, “{}”: scores {}; weights {}.".format(WORDS[0], *sums))
+
+of_i = scores[0, 0]
+looks = stored[0, 0]
+slips.unclear(
+    "One array is named scaled_attention_scores, another weighted_scores.",
+    "The first holds the weights, and the second averages of values; a score is never printed.",
+    f"Head 1, “{WORDS[0]}”: scores {of_i.round(3)}, sum {of_i.sum():.3f}; weights "
+    f"{looks.round(3)}, sum {looks.sum():.3f}.",
+)
 
 # Each head reads every feature of a word. If the vector were split first, half of the columns of
 # ∂q/∂x would be 0.
@@ -191,47 +209,82 @@ whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, 
 reads = np.linalg.norm(whole[:, 1, :, 1], axis=1)  # (H, d_model), the word "love"
 least = "each head reads each feature: least ‖∂q/∂feature‖"
 marks.at_least(least, reads.min(), 0.2, ".3f")
-computed.append("‖∂q/∂feature‖ of head 1 {}, of head 2 {}.".format(*reads.round(3)))
+slips.unclear(
+    "The text says that the heads split a word's vector.",
+    "Its code is right: each head projects all d_model features.",
+    "‖∂q/∂feature‖ of head 1 {}, of head 2 {}.".format(*reads.round(3)),
+)
 
 # Xavier's bound √(6/(d_in + d_out)) makes an output as large as its input, in the mean over the
 # draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. The last factor is E[x²], which is
 # not Var(x) unless the mean is 0.
-bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((200, 4))
+of_head, of_layer = np.sqrt(6 / (4 + 2)), np.sqrt(6 / (4 + 4))
+beyond = (np.abs(ours["W_Q"]) > of_layer).sum()
+unit_inputs = rng.standard_normal((200, 4))
 unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
-beyond = (np.abs(ours["W_Q"]) > bound).sum()
-said = f"Bounds {np.sqrt(6 / (4 + 2)):.3f} and {bound:.3f}; {beyond} printed weights are beyond."
+sentences = f"Bounds {of_head:.3f} and {of_layer:.3f}; {beyond} printed weights are beyond."
 for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
     grown = np.var(unit_inputs @ xavier_uniform((5000, 4, d_out), rng=rng))
-    said += f" With the {what}'s bound a variance of 1 becomes {grown:.3f}; by the formula "
-    said += f"{variance:.3f}."
+    sentences += f" With the {what}'s bound a variance of 1 becomes {grown:.3f}; by the formula "
+    sentences += f"{variance:.3f}."
     off = abs(grown / variance - 1)
     marks.at_most(f"variance of x W with the {what}'s bound, off the formula by", off, 0.03)
+slips.left_open(
+    "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the "
+    "choice.",
+    "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two printed "
+    "weights exceed, and the variance would stay.",
+    sentences,
+)
+
 square = np.mean(x.data**2)
-sizes = np.mean([queries.data**2, keys.data**2], axis=(-2, -1)).ravel().round(1)
-computed += [
-    said,
+sizes = np.mean([q.data**2, k.data**2], axis=(-2, -1)).ravel().round(1)
+slips.left_open(
+    "Xavier's weights are said to preserve the variance, without a condition.",
+    "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their mean "
+    "square, 26, and not their variance, 5.75.",
     f"X has mean {x.data.mean()}, variance {x.data.var()}, mean square {square}. The mean squares "
     f"of Q'₁ Q'₂ K'₁ K'₂ are {sizes}; 4/3 of X's is {4 / 3 * square:.1f}.",
-]
+)
 
 # Where exp overflows, the subtraction of the maximum helps, and the scale does not.
-lost = []
-for s in (100 * scores, 100 * raw):
+nan = []
+for large in (100 * scores, 100 * raw):
     with np.errstate(over="ignore", invalid="ignore"):
-        naive = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)
-    lost += [np.isnan(naive).sum(), np.isnan(softmax(s)).sum()]
-own = "; ".join(f"head {h} {at.diagonal().round(3)}" for h, at in enumerate(stored, 1))
-computed += [
-    "NaN in weights of 100 times larger scores: scaled {} without the subtraction and {} with it, "
-    "unscaled {} and {}.".format(*lost),
-    f"scaled / raw of all 18 scores: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}.",
-    f"What is left for the other two words: {left}. The rows of its output differ by at most "
-    f"{np.ptp(ours['heads'][1], axis=0).max():.1e}. The entropy of its weights is {spread:.1e} of "
-    "log n.",
-    f"The weights of words on themselves: {own}.",
-]
+        naive = np.exp(large) / np.exp(large).sum(axis=-1, keepdims=True)
+    nan += [np.isnan(naive).sum(), np.isnan(softmax(large)).sum()]
+slips.wrong(
+    "The scale is said to give numerical stability.",
+    "Here subtracting the maximum gives it.",
+    "NaN in weights of 100 times larger scores: scaled {} without the subtraction and {} "
+    "with it, unscaled {} and {}.".format(*nan),
+    weighty=True,
+)
 
-doubts(page, source, computed)
+factor = scores / raw
+slips.wrong(
+    "The scale is said to adjust the words to their context.",
+    "It does not: it is the same factor for every score.",
+    f"scaled / raw of all 18 scores: {factor.min():.6f} to {factor.max():.6f}.",
+    weighty=True,
+)
+
+differ = np.ptp(ours["heads"][1], axis=0).max()
+slips.left_open(
+    "Each row of a head is said to be a word in its context.",
+    "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its three "
+    "printed rows are the same.",
+    f"What is left for the other two words: {left}. The rows of its output differ by at most "
+    f"{differ:.1e}. The entropy of its weights is {spread:.1e} of log n.",
+)
+
+first, second = (head.diagonal().round(3) for head in stored)
+slips.unclear(
+    "The first word is said to attend to every other word.",
+    "It attends to itself too, and in head 2 to nothing else.",
+    f"The weights of words on themselves: head 1 {first}; head 2 {second}.",
+)
+slips.show()
 
 # %% The steps it leaves undone
 # Our layer computes all heads at once, and the words get their vectors from an embedding. The text
@@ -240,7 +293,8 @@ doubts(page, source, computed)
 
 apart = np.abs(sum(source.one_head(layer, h)(x).data for h in range(H)) - ours["output"]).max()
 marks.at_most("the layer and the sum of its heads: apart", apart, 1e-13, ".0e")
-embed, moved = Embedding(3, 4, rng=rng), {}
+embed = Embedding(3, 4, rng=rng)
+moved = {}
 embed.weight.data = x.data
 for name, places in (("without", np.zeros((3, 4))), ("with", sinusoidal(3, 4))):
     forward, backward = (layer(embed(ids) + places).data for ids in ([0, 1, 2], [2, 1, 0]))
@@ -263,7 +317,10 @@ page.say(
 # %% What gradient descent makes of it
 # The task is to give each word back. A loss of 1 means: no better than the best constant answer.
 
-losses, moves, apart, weights = {}, {}, {}, {}
+losses = {}
+moves = {}
+apart = {}
+weights = {}
 runs = [("text", "1/√d_k", SGD), ("text", "1/√d_k", Adam), ("text", "1/32", SGD)]
 for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     x, layer = source.layer(unit=inputs == "unit")

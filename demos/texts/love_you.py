@@ -19,10 +19,10 @@ from attention.maps import plot_heads
 from attention.scaling import entropy
 from demos import options
 from demos.pages.publish import publish
-from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
+from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
 from demos.texts.sources import counted, parsed
-from demos.texts.sources import love_you as source
-from demos.texts.sources.love_you import apart, head, inputs, largest, measure
+from demos.texts.sources import love_you_text as source
+from demos.texts.sources.love_you_text import apart, head, inputs, largest, measure
 from minigrad import Tensor, softmax
 
 SECONDS = 4  # of a run
@@ -59,7 +59,6 @@ page.ask(
     f"is left to the other {512 - len(known)}.",
     guesses=("1,536", "512", "3"),
 )
-marks.at_least("numbers identical as text", same, 82, "d")
 
 # %% The steps that it leaves undone: eight heads
 # Step 7 is one product for all three words. Step 8 is a heading alone. We make the eight heads by
@@ -68,9 +67,8 @@ marks.at_least("numbers identical as text", same, 82, "d")
 
 q, k, v = (projected[0] for projected in source.heads(x, fixed))  # each (3, 64)
 scores = (q @ k.mT / np.sqrt(source.D_K)).data  # (3, 3)
-over_all, by_row = softmax(scores, axis=None), softmax(scores)
 joined = merge_heads(source.head_outputs(fixed, x)).data  # (3, 512)
-slots = (np.unique(each) for each in (by_row @ v.data, joined, fixed(x).data))
+slots = (np.unique(array) for array in (softmax(scores) @ v.data, joined, fixed(x).data))
 shares = [entropy(w).mean() / np.log(3) for w in mixed.weights(unit).data]  # of each head
 narrow = source.layer(constant=False, seed=chosen.seed, d_v=32)
 moved = largest(narrow.weights(unit).data - mixed.weights(unit).data)
@@ -87,7 +85,8 @@ page.finding(
     page.figure(
         plot_heads(
             np.concatenate([fixed.weights(x).data, mixed.weights(unit).data]),
-            *(WORDS, WORDS),
+            WORDS,
+            WORDS,
             titles=[f"{recipe} {n}" for recipe in ("the text,", "Xavier,") for n in range(1, 9)],
         ),
         "weights",
@@ -106,45 +105,108 @@ marks.at_most("values of another width: a weight moves by", moved, 0, ".0e")
 
 # A difference of 0 proves something only if the same lines also find one that is not 0, so each is
 # computed with Xavier's weights too.
-*_, second, first = np.sort(scores, axis=-1).T
-gap = (first - second).min()  # how far the second word is behind, in the closest row
-by_sum, by_order = (source.shuffled(attend, x, chosen.seed) for attend in (fixed, mixed))
-turned = mixed(x[::-1]).data  # “you love I”
-differ, back = (largest(turned - there) for there in (mixed(x).data, mixed(x).data[::-1]))
-singly, no_axis = (source.one_by_one(q, k, v, axis) for axis in (-1, None))
-rank = np.linalg.matrix_rank(scores)
-slots = (np.unique(each[0] @ v.data) for each in (over_all, by_row))
-doubts(
-    page,
-    source,
-    [
-        f"The rows sum to {over_all.sum(axis=-1)}, and by row to {by_row.sum(axis=-1)}.",
-        "“I” without an axis: {}, by rows: {}.".format(*slots),
-        f"Q, K and V have {source.columns(x, fixed)} different columns, with Xavier's weights "
-        f"{source.columns(x, mixed)}; the rank of the scores is {rank}.",
-        f"The features shuffled, each row by itself, change the outputs by {by_sum:.0e}; with "
-        f"Xavier's weights by {by_order:.0e}.",
-        f"The means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}. The second word is "
-        f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}.",
-        f"“I” and “you” exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and "
-        f"exchanged back by {back:.0e}.",
-        f"One word at a time and one product are {singly:.0e} apart, without an axis "
-        f"{no_axis:.0f}.",
-        f"One (512, 64) for {len(x)} inputs gives queries {q.shape}. With one for each input, W_Q "
-        "would be (3, 512, 64), where it is printed as (512, 64).",
-        f"The text's context has 64 features, ours from eight heads {joined.shape[-1]}.",
-    ],
+slips = Slips(page)
+
+over_all = softmax(scores, axis=None).sum(axis=-1)
+by_row = softmax(scores).sum(axis=-1)
+marks.at_most('weights of "I" without an axis, their sum', over_all[0], 0, "g")
+slips.wrong(
+    "The softmax has no axis.",
+    "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print the "
+    "weights compute them anew, by row, and hide this.",
+    f"The rows sum to {over_all}, and by row to {by_row}.",
+    weighty=True,
 )
-marks.at_most('weights of "I" without an axis, their sum', over_all[0].sum(), 0, "g")
-marks.at_most("different columns of Q, K and V, together", sum(source.columns(x, fixed)), 3, "d")
+
+of_i = (softmax(scores, axis=axis)[0] @ v.data for axis in (None, -1))
+slips.wrong(
+    'The context vector printed for "I" is 64 zeros.',
+    "By rows it is 13085 in every slot.",
+    "“I” without an axis: {}, by rows: {}.".format(*map(np.unique, of_i)),
+    weighty=True,
+)
+
+different = {}  # columns of Q, K and V, of the first head
+for attend in (fixed, mixed):
+    of_attend = source.heads(x, attend)
+    different[attend] = [np.unique(part.data[0], axis=1).shape[1] for part in of_attend]
+rank = np.linalg.matrix_rank(scores)
+marks.at_most("different columns of Q, K and V, together", sum(different[fixed]), 3, "d")
 marks.at_most("rank of the scores", rank, 1, "d")
+slips.unclear(
+    "The weights look like a random draw in the code, and the text does not say that they are "
+    "none.",
+    "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V are "
+    "equal, and the scores have rank 1.",
+    f"Q, K and V have {different[fixed]} different columns, with Xavier's weights "
+    f"{different[mixed]}; the rank of the scores is {rank}.",
+    weighty=True,
+)
+
+shuffled = Tensor(np.random.default_rng(chosen.seed).permuted(x.data, axis=1))
+by_sum, by_order = (largest(attend(shuffled).data - attend(x).data) for attend in (fixed, mixed))
 marks.at_most("features shuffled: outputs change by", by_sum, 0, ".0e")
 marks.at_least("features shuffled, Xavier's weights: outputs change by", by_order, 0.1, ".1f")
+slips.left_open(
+    "The text does not notice that attention then depends on a word by the sum of its row alone.",
+    "Every word looks at the largest sum, in whatever order the 512 features are.",
+    f"The features shuffled, each row by itself, change the outputs by {by_sum:.0e}; with Xavier's "
+    f"weights by {by_order:.0e}.",
+)
+
+*_, second, first = np.sort(scores, axis=-1).T
+gap = (first - second).min()  # how far the second word is behind, in the closest row
 marks.at_most("weight of the second word, exp(-gap)", np.exp(-gap), 0, ".0e")
+slips.left_open(
+    "The scores are scaled by 1/8 and are still 1.5e8.",
+    "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are 2539 and "
+    "7616.",
+    f"The means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}. The second word is "
+    f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}.",
+)
+
+
+exchanged = mixed(x[::-1]).data  # “you love I”
+differ = largest(exchanged - mixed(x).data)
+back = largest(exchanged - mixed(x).data[::-1])
 marks.at_least("words exchanged: outputs differ by", differ, 0.1, ".1f")
 marks.at_most("words exchanged, outputs exchanged back: they differ by", back, 1e-12, ".0e")
-marks.at_most("one word at a time and one product: apart", singly, 1e-12, ".0e")
-marks.at_least("one word at a time and one product, without an axis: apart", no_axis, 13085, ".0f")
+slips.unclear(
+    "d_model is called the positional embedding space.",
+    "It is the width of token and position together. In this text no position is added: exchange "
+    "two words, and their outputs are exchanged.",
+    f"“I” and “you” exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
+    f"back by {back:.0e}.",
+)
+
+singly = {}  # how far words one at a time and one product are apart
+for axis in (-1, None):
+    words = [softmax(scores[i : i + 1], axis=axis) @ v.data for i in range(3)]
+    singly[axis] = largest(np.concatenate(words) - softmax(scores, axis=axis) @ v.data)
+what = "one word at a time and one product"
+marks.at_most(f"{what}: apart", singly[-1], 1e-12, ".0e")
+marks.at_least(f"{what}, without an axis: apart", singly[None], 13085, ".0f")
+slips.unclear(
+    "Step 7 repeats steps 1 to 6 for the other words, in a heading alone.",
+    "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: one "
+    "product is left.",
+    f"One word at a time and one product are {singly[-1]:.0e} apart, without an axis "
+    f"{singly[None]:.0f}.",
+)
+
+slips.unclear(
+    "Each input is said to have 3 weight matrices.",
+    "Step 3 assumes one of each for all inputs, and so does the code.",
+    f"One (512, 64) for {len(x)} inputs gives queries {q.shape}. With one for each input, W_Q "
+    "would be (3, 512, 64), where it is printed as (512, 64).",
+)
+
+slips.left_open(
+    "The title promises multi-head attention, and the model is said to have eight heads.",
+    "One is computed.",
+    f"The text's context has 64 features, ours from eight heads {joined.shape[-1]}.",
+)
+slips.show()
 
 # %% The way back: exactly 0
 # L is the sum of one head's context vectors. The scale multiplies QKᵀ; the text's is 1/8.
@@ -158,14 +220,15 @@ while high / low > 1.0001:
     middle = np.sqrt(low * high)
     low, high = (middle, high) if largest(measure(middle, text)[1][1]) else (low, middle)
 predicted = (np.log(2) - np.log(np.nextafter(0, 1))) / (8 * gap)
-scales, lines = np.logspace(-11, 0, 111), {}
+scales = np.logspace(-11, 0, 111)
+lines = {}
 for name, tensors, colour, style in (
     ("constant weights,\nintegers", text, TEXT, "-"),
     ("Xavier weights,\nintegers", inputs(mixed, x), HALFWAY, "--"),
     ("Xavier weights,\nunit variance", inputs(mixed, unit), UNIT, "-."),
 ):
-    found = (measure(scale, tensors) for scale in scales)
-    both = np.array([(spread, largest(g[1]) / largest(g[3])) for spread, g in found])
+    measured = (measure(scale, tensors) for scale in scales)
+    both = np.array([(spread, largest(g[1]) / largest(g[3])) for spread, g in measured])
     lines[name] = both, colour, style
 scale_figure(
     page,

@@ -25,10 +25,9 @@ from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Run
 from demos.pages.publish import publish
-from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
-from demos.texts.sources import counted
-from demos.texts.sources import mammal_and_reptile as source
-from demos.texts.sources.mammal_and_reptile import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES
+from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
+from demos.texts.sources import mammal_and_reptile_text as source
+from demos.texts.sources.mammal_and_reptile_text import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES
 from minigrad import Tensor, gradients, mse, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
@@ -44,22 +43,12 @@ ASKED = ("mammal", "reptile")
 # %% Its numbers beside ours
 
 numbers(page, source)
-marks.at_least("numbers that agree as text", *counted(source), "d")
 
 # %% What is wrong in it, unclear or left open
 
-moved = attention(animals, animals, animals).data - ANIMALS
-far = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
 cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
 apart = np.linalg.norm(QUERIES[0] - ANIMALS, axis=1)
 weight = attention_weights(queries[:1], animals).data[0]
-own, unit = (source.at_themselves(x) for x in (ANIMALS, unit_length(animals).data))
-spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
-made_up = source.layer(1)
-drawn = made_up.weights(animals).data[0]  # (5, 5)
-longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
-from_average = made_up.weights(Tensor(ANIMALS - AVERAGE), animals).data[0].argmax(axis=1)
-at_longest = int((from_average == longest).sum())
 page.ask(
     "By angle and by distance the whale is the animal most like the query mammal. Which of kitten, "
     "whale and wolf gets the most of mammal's attention, and which the least?",
@@ -68,33 +57,76 @@ page.ask(
     f"{cosine[4]:.4f} and {apart[4]:.3f}. A dot product is the cosine times both lengths, and of "
     "these three keys the whale's is the shortest.",
 )
-doubts(
-    page,
-    source,
-    [
-        "Each moves by a share of its length: "
-        + ", ".join(f"{name} {share:.1%}" for name, share in zip(NAMES, far, strict=True))
-        + ".",
-        f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
-        f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and "
-        f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
-        f"{spread[1]:.1f} for reptile.",
-        f"Every row puts {drawn[:, longest].min():.3f} or more on the {NAMES[longest]}, whose key "
-        "is the longest. Measured from the average animal the queries sum to 0, so each key's "
-        "scores sum to 0 too, and no key can be ahead in every row: here it is in "
-        f"{at_longest} of 5.",
-        f"A query has shape {QUERIES[0].shape}, and its output {attributes[0].shape}.",
-        f"Its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",
-    ],
+slips = Slips(page)
+made_up = source.layer(1)
+
+moved = attention(animals, animals, animals).data - ANIMALS
+far = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
+shares = (f"{name} {share:.1%}" for name, share in zip(NAMES, far, strict=True))
+slips.unclear(
+    "The embeddings are said to have changed little, without a number.",
+    "The lizard's moves by 39 % of its length, the whale's by 17 %.",
+    f"Each moves by a share of its length: {', '.join(shares)}.",
 )
+
+at_themselves = []  # how many rows look most at themselves
+for features in (animals, unit_length(animals)):
+    winners = attention_weights(features, features).argmax(-1)
+    at_themselves.append(int((winners == np.arange(len(NAMES))).sum()))
+own, unit = at_themselves
 marks.at_most("animals that look most at themselves", own, 3, "d")
 marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
-for name, found in zip(ASKED, spread, strict=True):
-    marks.at_least(f"{name}: its scaled scores spread by", found, 10, ".1f")
-marks.at_least(
-    "the text's head: least weight on the longest key", drawn[:, longest].min(), 0.9, ".2f"
+slips.unclear(
+    "The weights are said to measure similarity.",
+    "Of two keys in one direction the longer gets more. Of the mammals the query looks least at "
+    "the whale, which is most like it, and lizard and whale look more at others than at "
+    "themselves.",
+    f"Of the five animals {own} look most at themselves, and {unit} do if all have length 1.",
+    weighty=True,
 )
-marks.at_most("queries from the average: rows that it wins", at_longest, 4, "d")
+
+spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
+for name, its in zip(ASKED, spread, strict=True):
+    marks.at_least(f"{name}: its scaled scores spread by", its, 10, ".1f")
+slips.left_open(
+    "The text scales by 1/√3 and stops there.",
+    "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
+    f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and 1. "
+    f"The scaled scores have standard deviations of {spread[0]:.1f} for mammal and {spread[1]:.1f} "
+    "for reptile.",
+    weighty=True,
+)
+
+longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
+least = made_up.weights(animals).data[0, :, longest].min()
+measured = Tensor(ANIMALS - AVERAGE)
+winners = made_up.weights(measured, animals).data[0].argmax(axis=1)
+wins = int((winners == longest).sum())
+marks.at_least("the text's head: least weight on the longest key", least, 0.9, ".2f")
+marks.at_most("queries from the average: rows that it wins", wins, 4, "d")
+slips.left_open(
+    "The text calls random projections a bad idea, and leaves open why.",
+    "Every training begins with some. Here all weights and features are positive, and then one "
+    "key, the longest, wins every row.",
+    f"Every row puts {least:.3f} or more on the {NAMES[longest]}, whose key is the longest. "
+    "Measured from the average animal the queries sum to 0, so each key's scores sum to 0 too, and "
+    f"no key can be ahead in every row: here it is in {wins} of {len(NAMES)}.",
+    weighty=True,
+)
+
+slips.wrong(
+    "The embedding of a query is said to be updated.",
+    "3 features go in and 4 attributes come out.",
+    f"A query has shape {QUERIES[0].shape}, and its output {ATTRIBUTES[0].shape}.",
+)
+
+shape = made_up.w_q.weight.shape
+slips.unclear(
+    "Self-attention is said to need several heads to be useful.",
+    "What it needs, and what the text means by this, are projections; its one head has them.",
+    f"Its one head has W_Q, W_K and W_V, each of shape {shape}.",
+)
+slips.show()
 
 # %% A step left undone: several heads, and back to three dimensions
 # The text's generator goes on where it stopped, and draws two more heads and W_O.
@@ -163,9 +195,9 @@ runs = {
 
 nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
-found = source.retrieved((plain @ attributes).data)
+answers = source.retrieved((plain @ attributes).data)
 shares = [[name, *before, *after] for name, (_, before, after) in runs.items()]
-shares += [["no projections", np.mean(plain.argmax(-1) == right), np.mean(found == right)]]
+shares += [["no projections", np.mean(plain.argmax(-1) == right), np.mean(answers == right)]]
 shares += [["the nearest animal", np.mean(nearest == right)]]
 page.table(
     ["model", "untrained: looks", "finds", "trained: looks", "finds"],
@@ -176,7 +208,7 @@ looks, finds = runs["three heads"][2]
 from_zero = runs["questions from 0"]
 with no_grad():
     sums = [m.weights(Tensor(held_out)).data.mean(axis=0) for m in (source.Lookup(), stuck)]
-    kept = source.retrieved(three(Tensor(ANIMALS - AVERAGE)).data) == range(5)
+    without_noise = source.retrieved(three(Tensor(ANIMALS - AVERAGE)).data) == range(5)
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
 page.say(
@@ -190,13 +222,14 @@ marks.at_most("ablation, trained with questions from 0", from_zero[2][0], 0.25)
 marks.at_least("questions from 0, untrained: weight on the salmon", sums[0][2], 0.9)
 marks.at_least("questions from 0, trained: weight on the lizard", sums[1][1], 0.99)
 marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e")
-marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
+marks.at_least("three heads: animals they find without noise", without_noise.sum(), 5, "d")
 
 # %% The plane of W_Q and W_K, before and after
 # The picture is on top of the page.
 
 titles = ("as drawn, asked from 0", "trained, asked from the average")
-figure, counts = new_figure(7.6, 7.0), []
+figure = new_figure(7.6, 7.0)
+counts = []
 for (top, below), title, model, origin in zip(
     figure.subplots(2, 2).T, titles, (source.Lookup(), one), (0.0, AVERAGE), strict=True
 ):
@@ -272,7 +305,7 @@ def through_weights(x, w_q, w_k, w_v):
     return attention(x @ w_q, x @ w_k, x @ w_v)
 
 
-w = [getattr(made_up, name).weight for name in ("w_q", "w_k", "w_v")]
+w = [made_up.w_q.weight, made_up.w_k.weight, made_up.w_v.weight]
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
 with page.folded("How large the gradients of the text's head are"):
     of_q, of_k, of_v = norms
@@ -312,8 +345,8 @@ over = np.geomspace(0.003, 3, 61)
 curves = np.array([[source.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
 best = over[curves[..., 1].argmax(axis=1)]
 lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
-said = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
-page.say(f"{said} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
+sentence = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
+page.say(f"{sentence} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
 styles = zip(ASKED, curves, (MAMMAL, REPTILE), ("-", "--"), strict=True)
 scale_figure(
     page,
@@ -323,7 +356,7 @@ scale_figure(
     titles=("At 1/√3 reptile looks at one animal alone", "and its answer no longer moves"),
     usual=(1 / np.sqrt(3), "1/√3"),
     low=1e-4,
-    alt=f"Entropy and slope over the scale. {said}",
+    alt=f"Entropy and slope over the scale. {sentence}",
 )
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")

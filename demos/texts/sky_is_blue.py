@@ -24,10 +24,10 @@ from demos import options
 from demos._losses import draw_levels
 from demos.pages.publish import publish
 from demos.texts import _two_places as two_places
-from demos.texts._text_page import both_passes, checked, doubts, numbers
+from demos.texts._text_page import Slips, both_passes, checked, numbers
 from demos.texts.sources import agreeing, of_weights
-from demos.texts.sources import sky_is_blue as source
-from demos.texts.sources.sky_is_blue import (
+from demos.texts.sources import sky_is_blue_text as source
+from demos.texts.sources.sky_is_blue_text import (
     PRINTED,
     complaint,
     example,
@@ -45,6 +45,7 @@ marks = page.marks
 SENTENCE = source.REPAIRED  # the printed ids are not those of source.SENTENCE
 WIDTH = source.D_MODEL  # of the many draws; d_k too, as there is one head
 DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
+LIKE = {"draws": DRAWS, "seed": chosen.seed, "d_model": WIDTH}
 ids, words = token_ids(SENTENCE), SENTENCE.split()
 x, single, multi = source.layers(chosen.seed)
 
@@ -58,7 +59,7 @@ numbers(page, source)
 # ‖∂L/∂q‖ is below 0.001, for L = ⟨g, output⟩ with a random g.
 
 TABLE = {
-    (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
+    (initial, name): measure(ids, initial, scale, **LIKE)
     for initial in ("N(0, 1)", "N(0, 1/d)", "U(±1/√d)")
     for name, scale in (("1", 1.0), ("1/√d", None))
 }
@@ -86,13 +87,13 @@ for (initial, name), m in TABLE.items():
 below.set(yscale="log", ylim=(1e-9, 1e2), xlabel="share of queries, the largest gradient first")
 name_ends(below, ends + draw_levels(below, {"dead below": 1e-3}))
 below.set_ylabel("‖∂L/∂q‖, by initial values and scale")
-said = f"Scaled by 1/√d, {scaled.dead():.0%} of its queries are dead; from N(0, 1/d) none is"
-below.set_title(said, fontsize=10)
+title = f"Scaled by 1/√d, {scaled.dead():.0%} of its queries are dead; from N(0, 1/d) none is"
+below.set_title(title, fontsize=10)
 below.grid(alpha=0.25)
 spread = page.figure(
     figure,
     "spread",
-    alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. {said}.",
+    alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. {title}.",
     caption="A colour is for the initial values; solid: unscaled, dashed: 1/√d",
 )
 page.finding(
@@ -125,15 +126,27 @@ with page.folded(f"The {DRAWS} draws in numbers", place="below"):
     )
     page.table(
         [
-            *("W from", "scale", "Var scores", "Var values", "largest weight"),
-            *("mean ‖∂L/∂q‖", "median", "dead", "top tenth"),
+            "W from",
+            "scale",
+            "Var scores",
+            "Var values",
+            "largest weight",
+            "mean ‖∂L/∂q‖",
+            "median",
+            "dead",
+            "top tenth",
         ],
         [
             [
-                *(initial, name, f"{m.variance.mean():,.2f}"),
-                *(f"{each:.2f}" for each in (m.value_variance, m.largest)),
-                *(f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"),
-                *(f"{m.dead():.0%}", f"{m.top_tenth():.0%}"),
+                initial,
+                name,
+                f"{m.variance.mean():,.2f}",
+                f"{m.value_variance:.2f}",
+                f"{m.largest:.2f}",
+                f"{m.gradient.mean():.2f}",
+                f"{np.median(m.gradient):.2g}",
+                f"{m.dead():.0%}",
+                f"{m.top_tenth():.0%}",
             ]
             for (initial, name), m in TABLE.items()
         ],
@@ -152,29 +165,120 @@ marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
 
 # %% What is wrong in it, unclear or left open
 
+slips = Slips(page)
 as_printed = token_ids(source.SENTENCE)
+q, k, v = single.w_q(x), single.w_k(x), single.w_v(x)  # (1, T, d_model) each
+
 agree = agreeing(PRINTED["token ids"], source.as_text(as_printed))
+slips.wrong(
+    "The printed token ids are not those of the sentence.",
+    'They belong to "… world is blue".',
+    f"{as_printed} for the sentence, {agree} of 8 as printed; with blue for round, all 8.",
+)
+
 unused = sorted(set(range(8)) - set(ids.tolist()))
-each_once, noisy = token_ids(SENTENCE, distinct=True), "sky (blue);"
-draws = {"draws": DRAWS, "seed": chosen.seed, "d_model": WIDTH}
-inverted = measure(ids, "N(0, 1)", 1 / WIDTH**-0.5, **draws)
-other, other_unit = (measure(as_printed, w, None, **draws) for w in ("N(0, 1)", "N(0, 1/d)"))
+each_once = token_ids(SENTENCE, distinct=True)
+slips.left_open(
+    "The text does not say that words are numbered with their repetitions.",
+    "So some ids are never used, which does no harm.",
+    f"No word is numbered {unused}; each once, the ids are {each_once}.",
+)
+
+noisy = "sky (blue);"
+slips.left_open(
+    "The text does not say that its second replace changes nothing.",
+    "It looks for all nine characters in a row, and the loop before it has done the work.",
+    f"`{noisy}` becomes `{noisy.replace(source.IGNORED, '')}`.",
+)
+
+inverted = measure(ids, "N(0, 1)", 1 / WIDTH**-0.5, **LIKE)
+times = inverted.variance.mean() / raw.variance.mean()
+slips.wrong(
+    "Multiplying by 1/√d_k is called dividing by it.",
+    "That would go the other way.",
+    f"Divided by 1/√d_k, the variance is {times:.0f} times as large.",
+)
+
 squares = np.arange(64.0) ** 2
 ratio = squares.var() / (squares / 32**0.5).var()
+slips.unclear(
+    "The ratio 32 is shown as an effect.",
+    "Var(x/√32) = Var(x)/32 holds for any numbers.",
+    f"Divided by √32, even the squares from 0 to 63² have {ratio:g} times less variance.",
+)
+
+slips.wrong(
+    "The text says that keys and values grow because nothing is scaled.",
+    "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
+    f"From N(0, 1) keys have variance {scaled.key_variance:.1f} and values "
+    f"{scaled.value_variance:.1f}, at any scale; from N(0, 1/d) {unit_raw.key_variance:.2f} and "
+    f"{unit_raw.value_variance:.2f}. Unscaled, only the scores grow, to "
+    f"{unit_raw.variance.mean():.1f}.",
+    weighty=True,
+)
+
+other = measure(as_printed, "N(0, 1)", None, **LIKE)
+other_unit = measure(as_printed, "N(0, 1/d)", None, **LIKE)
+slips.left_open(
+    "The scale is said to give more stable gradients.",
+    "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
+    f"Scaled, the largest weight of a query is {scaled.largest:.2f} on average, and from N(0, 1/d) "
+    f"{unit.largest:.2f}. With its printed sentence: {other.largest:.2f} and "
+    f"{other_unit.largest:.2f}.",
+    weighty=True,
+)
 
 # Softmax over the queries makes each *column* sum to 1. The weights of one query may then sum to
 # almost nothing, or to several words. And the future leaks in: the sum over a column includes the
 # later queries.
 sums = softmax(Tensor(scaled.scores), axis=-2).data.sum(axis=-1)  # (draws, T): one for each query
 low, high = np.median(sums.min(axis=-1)), np.median(sums.max(axis=-1))
-q, v, causal = single.w_q(x), single.w_v(x), causal_mask(8)
+causal = causal_mask(8)
 by_columns, by_rows = (
     moved_by((source.as_it_masks(single, x, causal, axis) @ v)[0, 0], x)[1:].max()
     for axis in (-2, -1)
 )
+what = "what a later word moves, softmax by"
+marks.at_least(f"{what} columns", by_columns, 1e-3, ".0e")
+marks.at_most(f"{what} rows", by_rows, 0, "g")
+slips.wrong(
+    "Softmax runs over the queries (dim=0) in the worked example.",
+    "It has to run over the keys, as it does in the class.",
+    f"The rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to "
+    f"{sums.max():.1f}. Under a causal mask a later word moves the first output by "
+    f"{by_columns:.1e}; by rows, {by_rows:g}.",
+    weighty=True,
+)
 
-products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
-weights = attention_weights(q, single.w_k(x))
+weights = attention_weights(q, k)
+slips.wrong(
+    "The text says that values may have any width, and that the shape of (8, 8) weights and the "
+    "shape of (8, 32) values are the same.",
+    "They are not, and need not be.",
+    f"Weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to agree. "
+    f"Values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}.",
+)
+
+one, four = (8 * split_heads(q, num_heads).size for num_heads in (1, 4))
+slips.wrong(
+    "The text says that heads speed the work up like a team.",
+    "They do as many multiplications as one head.",
+    f"Q Kᵀ takes {one:,} multiplications with one head, {four:,} with four.",
+)
+
+slips.wrong(
+    "`nn` and `F` are used and never imported.",
+    "So the code does not run.",
+    f"A class on `nn`: {complaint('class Layer(nn.Module): pass')}. A method with `F`: "
+    f"{complaint('def forward(x): F.softmax(x)')}, until it is called: "
+    f"{complaint('(lambda x: F.softmax(x))(0)')}.",
+)
+
+slips.wrong(
+    "A comment lacks its #.",
+    "That is a SyntaxError.",
+    f"{complaint('d_model = 32 features')}.",
+)
 
 # A query that may look nowhere: here the first one, which may look only at words *before* it.
 before = np.tril(np.ones((8, 8), dtype=bool), -1)
@@ -182,12 +286,24 @@ leaves = {"X": x, "W_Q": single.w_q.weight, "W_K": single.w_k.weight, "W_V": sin
 with np.errstate(invalid="ignore"):
     nan_output = (source.as_it_masks(single, x, before) @ v).sum()
     sick = gradients(nan_output, list(leaves.values()), retain_graph=True)
+nan = {name: np.isnan(g).mean() for name, g in zip(leaves, sick, strict=True)}
 nowhere = single(x, mask=before)
-nan = {name: np.isnan(a).mean() for name, a in zip(leaves, sick, strict=True)}
-healthy = np.mean([np.isfinite(a).all() for a in gradients(nowhere.sum(), list(leaves.values()))])
+ours = gradients(nowhere.sum(), list(leaves.values()))
+healthy = np.mean([np.isfinite(g).all() for g in ours])
 silent = np.abs(nowhere.data[0, 0]).max()
+what = "a query that may look nowhere"
+marks.at_least(f"{what}, the text: NaN in X and in W_V", min(nan["X"], nan["W_V"]), 1.0)
+marks.at_most(f"{what}, the text: NaN in W_Q and in W_K", max(nan["W_Q"], nan["W_K"]), 0.0)
+marks.at_least(f"{what}: our gradients without NaN", healthy, 1.0)
+marks.at_most(f"{what}: our output", silent, 0, "g")
+shares = ", ".join(f"{name} {share:.0%}" for name, share in nan.items())
+slips.left_open(
+    "The text passes no mask.",
+    "With one, a query that may look nowhere gets NaN, and so does the gradient.",
+    f"The share of NaN in each gradient: {shares} (`where` passes none to what it refused). Ours: "
+    f"that word's output is {silent:g}, and {healthy:.0%} of the gradients are without NaN.",
+)
 
-# Masks of shape (B, T, S), where B = H
 batch = Tensor(np.concatenate([x.data] * 4))  # (B, T, d_model), and B = H = 4
 lengths = padding_mask([8, 6, 4, 2], 8)  # (B, 1, S)
 heads = (split_heads(layer(batch), 4) for layer in (multi.w_q, multi.w_k))
@@ -195,63 +311,54 @@ by_text, by_us = (
     (p.data[0, :, 0] > 0).sum(axis=-1)  # (H,): keys with a weight, heads of the first sequence
     for p in (attention_weights(*heads, mask=lengths), multi.weights(batch, mask=lengths))
 )
+what = "words for the head that has least"
+marks.at_most(f"masks (B, T, S), the text: {what}", min(by_text), 2, "d")
+marks.at_least(f"masks (B, T, S), our layer: {what}", min(by_us), 8, "d")
+slips.left_open(
+    "The shape of a mask is not said.",
+    "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
+    f"Of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}.",
+)
 
-# The order of x and W, softmax over the entire matrix, and the numbers of words
+slips.wrong(
+    "`SelfAttention.scale` is a tensor and not a buffer.",
+    "So it stays behind when the class is moved to another device, and the division there fails.",
+    "A plain number would do, `embed_size ** 0.5`, as in the text's second class. We cannot run "
+    "this, as NumPy knows one device.",
+)
+
 w = single.w_q.weight
 there, back = (x @ w).data, (x @ w.mT).data
-all_scores = Tensor(scaled.scores[0])  # (T, S)
-whole, by_column = (softmax(all_scores, axis=axis).data.sum() for axis in (None, -2))
-of_printed, of_repaired = (len(set(s.split())) for s in (source.SENTENCE, SENTENCE))
-doubts(
-    page,
-    source,
-    [
-        f"{as_printed} for the sentence, {agree} of 8 as printed; with blue for round, all 8.",
-        f"No word is numbered {unused}; each once, the ids are {each_once}.",
-        f"`{noisy}` becomes `{noisy.replace(source.IGNORED, '')}`.",
-        f"Divided by 1/√d_k, the variance is {inverted.variance.mean() / mean:.0f} times as large.",
-        f"Divided by √32, even the squares from 0 to 63² have {ratio:g} times less variance.",
-        f"From N(0, 1) keys have variance {scaled.key_variance:.1f} and values "
-        f"{scaled.value_variance:.1f}, at any scale; from N(0, 1/d) {unit_raw.key_variance:.2f} "
-        f"and {unit_raw.value_variance:.2f}. Unscaled, only the scores grow, to "
-        f"{unit_raw.variance.mean():.1f}.",
-        f"Scaled, the largest weight of a query is {scaled.largest:.2f} on average, and from "
-        f"N(0, 1/d) {unit.largest:.2f}. With its printed sentence: {other.largest:.2f} and "
-        f"{other_unit.largest:.2f}.",
-        f"The rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to "
-        f"{sums.max():.1f}. Under a causal mask a later word moves the first output by "
-        f"{by_columns:.1e}; by rows, {by_rows:g}.",
-        f"Weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to "
-        f"agree. Values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}.",
-        f"Q Kᵀ takes {products[0]:,} multiplications with one head, {products[1]:,} with four.",
-        f"A class on `nn`: {complaint('class Layer(nn.Module): pass')}. A method with `F`: "
-        f"{complaint('def forward(x): F.softmax(x)')}, until it is called: "
-        f"{complaint('(lambda x: F.softmax(x))(0)')}.",
-        f"{complaint('d_model = 32 features')}.",
-        "The share of NaN in each gradient: "
-        + ", ".join(f"{name} {share:.0%}" for name, share in nan.items())
-        + f" (`where` passes none to what it refused). Ours: that word's output is {silent:g}, and "
-        f"{healthy:.0%} of the gradients are without NaN.",
-        f"Of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}.",
-        "A plain number would do, `embed_size ** 0.5`, as in the text's second class. We cannot "
-        "run this, as NumPy knows one device.",
-        f"x W and x Wᵀ: both {there.shape}; {np.mean(there != back):.0%} of the numbers differ.",
-        f"Over the entire matrix all weights sum to {whole:.0f}; over columns, as in the code, to "
-        f"{by_column:.0f}, 1 for each.",
-        f"Ours: `w_q` has shape {w.shape}, and q, which it makes, {q.shape[1:]}.",
-        f"The printed sentence has {of_printed} different words, that of the printed ids "
-        f"{of_repaired}; {source.VOCABULARY - of_repaired} rows of the embedding are never read.",
-    ],
+slips.unclear(
+    "The formulas write q = W x, the code X W.",
+    "W is square, so both orders run, and W means its transpose in one of them.",
+    f"x W and x Wᵀ: both {there.shape}; {np.mean(there != back):.0%} of the numbers differ.",
 )
-marks.at_least("what a later word moves, softmax by columns", by_columns, 1e-3, ".0e")
-marks.at_most("what a later word moves, softmax by rows", by_rows, 0, "g")
-what = "a query that may look nowhere"
-marks.at_least(f"{what}, the text: NaN in X and in W_V", min(nan["X"], nan["W_V"]), 1.0)
-marks.at_most(f"{what}, the text: NaN in W_Q and in W_K", max(nan["W_Q"], nan["W_K"]), 0.0)
-marks.at_least(f"{what}: our gradients without NaN", healthy, 1.0)
-marks.at_most(f"{what}: our output", silent, 0, "g")
-marks.at_most("masks (B, T, S), the text: words for the head that has least", min(by_text), 2, "d")
-marks.at_least("masks (B, T, S), our layer: words for the head that has least", min(by_us), 8, "d")
+
+scores = Tensor(scaled.scores[0])  # (T, S)
+whole, by_column = (softmax(scores, axis=axis).data.sum() for axis in (None, -2))
+slips.unclear(
+    "Softmax is said to be applied to the entire matrix and to give one probability distribution.",
+    "The code gives eight, one for each column.",
+    f"Over the entire matrix all weights sum to {whole:.0f}; over columns, as in the code, to "
+    f"{by_column:.0f}, 1 for each.",
+)
+
+slips.unclear(
+    "The word query stands for a matrix of weights, W_q, and for its result, Q.",
+    "Key and value have two meanings too.",
+    f"Ours: `w_q` has shape {w.shape}, and q, which it makes, {q.shape[1:]}.",
+)
+
+of_printed, of_repaired = (len(set(s.split())) for s in (source.SENTENCE, SENTENCE))
+slips.unclear(
+    "`itos` holds the ids of the words, and `vocab_size` is explained as the number of unique "
+    "words.",
+    "`itos` would be read as id → string, and `vocab_size` is 100.",
+    f"The printed sentence has {of_printed} different words, that of the printed ids "
+    f"{of_repaired}; {source.VOCABULARY - of_repaired} rows of the embedding are never read.",
+)
+slips.show()
 
 # %% What several heads are for
 # The text says that one attention has a limited capacity, and does not show it. A task does. Each
@@ -272,14 +379,14 @@ alone = [
 together = multi.w_o(Tensor(np.concatenate(alone, axis=-1)))
 apart = np.abs((together - multi(x, mask=causal)).data).max()
 marks.at_most("four heads, one by one, against the layer", apart, 1e-12, ".0e")
-found = [f"Four heads, one by one, and the layer are {apart:.0e} apart."]
+sentences = [f"Four heads, one by one, and the layer are {apart:.0e} apart."]
 for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
     moved = np.array([moved_by(word, x) for word in layer(x, mask=causal)[0]])  # (T, S)
     later, earlier = moved[~causal].max(), moved[causal].min()
     marks.at_most(f"{name}: what a later word moves", later, 0, "g")
     marks.at_least(f"{name}: what an earlier one moves", earlier, 1e-4, ".0e")
-    found.append(f"{name}: a later word moves {later:g}, an earlier one {earlier:.0e} or more.")
-page.say(" ".join(found))
+    sentences.append(f"{name}: a later word moves {later:g}, an earlier one {earlier:.0e} or more.")
+page.say(" ".join(sentences))
 
 # %% What no text shows: the way back
 # L = ⟨g, output⟩ for one draw. In a sum over words the largest terms dominate.
@@ -329,7 +436,8 @@ both_passes(
     title=f"The output of “{words[t]}”",
     limits=(1e-8, 100),
 )
-at_w_q = [np.sqrt(np.mean(gradients(of_word(*each), each[1:2])[0] ** 2)) for each in examples]
+gradients_of_w_q = [gradients(of_word(*inputs), inputs[1:2])[0] for inputs in examples]
+at_w_q = [np.sqrt(np.mean(gradient**2)) for gradient in gradients_of_w_q]
 marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
 

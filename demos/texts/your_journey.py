@@ -22,14 +22,21 @@ import numpy as np
 from attention import attention, attention_weights, causal_mask
 from attention.figures import HALFWAY, UNIT
 from attention.mapping import to_ours, to_theirs
-from attention.scaling import entropy
 from demos import options
 from demos.pages.publish import publish
 from demos.texts import _one_vector
-from demos.texts._text_page import both_passes, checked, doubts, numbers, scale_figure
-from demos.texts.sources import agreeing, counted, of_weights
-from demos.texts.sources import your_journey as source
-from demos.texts.sources.your_journey import INPUTS, PRINTED, WORDS, SelfAttention, as_text
+from demos.texts._text_page import Slips, both_passes, checked, numbers, scale_figure
+from demos.texts.sources import agreeing, of_weights
+from demos.texts.sources import your_journey_text as source
+from demos.texts.sources.your_journey_text import (
+    INPUTS,
+    PRINTED,
+    WORDS,
+    SelfAttention,
+    as_text,
+    reached,
+    spread,
+)
 from minigrad import Tensor, gradients, jacobian, mse, no_grad, softmax
 from minigrad.nn import Dropout, Sequential
 from minigrad.optim import Adam
@@ -44,15 +51,15 @@ one, two = source.version_1(), source.version_2()
 HEADS = {"V1": one, "V2": two}
 
 
-def row(numbers, form=".4f"):
+def spaced(numbers, form=".4f"):
     """Return numbers as one line of text."""
     return " ".join(f"{number:{form}}" for number in numbers)
 
 
-def display(rows):
+def listed(rows):
     """Return named rows of a text as a display of Markdown."""
     width = max(map(len, rows))
-    return "\n\n" + "\n".join(f"    {name:{width}}  {said}" for name, said in rows.items())
+    return "\n\n" + "\n".join(f"    {name:{width}}  {row}" for name, row in rows.items())
 
 
 # %% What the text opens with: one vector, or all of them
@@ -68,7 +75,6 @@ _one_vector.show(page)
 
 ours = source.ours()
 numbers(page, source)
-marks.at_least("numbers that are the same text", *counted(source), "d")
 
 scores = ours["scores of x₂"]
 by_row = np.sum(scores / np.sum(scores))
@@ -96,7 +102,8 @@ errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt
 marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
 
 layer = source.two_heads()
-w_o, layer.w_o = layer.w_o, Sequential()  # without W_O the output is the heads side by side
+w_o = layer.w_o
+layer.w_o = Sequential()  # without W_O the output is the heads side by side
 tables = zip(HEADS, np.hsplit(layer(x).data, 2), strict=True)
 agreed = sum(agreeing(PRINTED[name], as_text(table)) for name, table in tables)
 marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
@@ -151,7 +158,7 @@ both_passes(
     {
         "graph": ("V2 at the text's scale, 1/√2: everything learns", lambda: two(x).sum()),
         "graph_saturated": (
-            *("V2 at a scale of 128: W_q and W_k get almost nothing",),
+            "V2 at a scale of 128: W_q and W_k get almost nothing",
             lambda: two(x, scale=128.0).sum(),
         ),
     },
@@ -166,39 +173,31 @@ both_passes(
 WIDE, SHIFT, DRAWS = 2048, 0.0, 10
 SCALES = {"1": 1.0, "1/√d_k": None, "1/d_k": 1 / WIDE}
 
-
-def spread(head, x=x, **options):
-    """Return the mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
-    return float(entropy(head.weights(x, **options).data).mean() / np.log(len(WORDS)))
-
-
-def reached(head, scale):
-    """Return ‖∂L/∂W_q‖ and ‖∂L/∂W_v‖ at a scale."""
-    return [np.linalg.norm(g) for g in gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])]
-
-
-wide, heads = {}, {}
+wide = {}
+heads = {}
 for name, recipe in {"V1": source.version_1, "V2": source.version_2}.items():
     layers = (recipe(WIDE, chosen.seed + i).parameters() for i in range(DRAWS))
     heads[name] = [SelfAttention(*(w.data - SHIFT for w in weights)) for weights in layers]
-    for said, scale in SCALES.items():
-        wide[name, said] = np.mean([spread(head, scale=scale) for head in heads[name]])
+    for factor, scale in SCALES.items():
+        wide[name, factor] = np.mean([spread(head, scale=scale) for head in heads[name]])
     of_five = [[reached(head, scale) for head in heads[name][:5]] for scale in (1.0, None)]
-    unscaled, scaled = (np.mean([to_q / to_v for to_q, to_v in each]) for each in of_five)
+    unscaled, scaled = (np.mean([to_q / to_v for to_q, to_v in pairs]) for pairs in of_five)
     judge, limit = (marks.at_least, 100) if name == "V1" else (marks.at_most, 1)
     judge(f"{name}'s recipe: times as much with the scale", scaled / unscaled, limit, ".4g")
 marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"], 0.45, ".3f")
 marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"], 0.99, ".3f")
 marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"], 0.99, ".3f")
 times_as_long = {
-    times: np.mean([spread(head, Tensor(times * INPUTS), scale=1.0) for head in heads["V2"]])
+    times: np.mean([spread(head, times * INPUTS, scale=1.0) for head in heads["V2"]])
     for times in (3, 10)
 }
-factors, lines = np.geomspace(0.05, 200, 60), {}
+factors = np.geomspace(0.05, 200, 60)
+lines = {}
 for name, style, colour in (("V1", "-", HALFWAY), ("V2", "--", UNIT)):
-    found = np.array([[spread(HEADS[name], scale=f), reached(HEADS[name], f)[0]] for f in factors])
-    lines[name] = found, colour, style
-peaks = [factors[found[:, 1].argmax()] for found, *_ in lines.values()]
+    head = HEADS[name]
+    measured = np.array([[spread(head, scale=f), reached(head, f)[0]] for f in factors])
+    lines[name] = measured, colour, style
+peaks = [factors[measured[:, 1].argmax()] for measured, *_ in lines.values()]
 for name, peak in zip(HEADS, peaks, strict=True):
     marks.at_least(f"{name}: ‖∂L/∂W_q‖ is largest at the scale", peak, 1.0, ".1f")
 scale_figure(
@@ -212,7 +211,7 @@ scale_figure(
     ),
     usual=(2**-0.5, "1/√d_k"),
     low=1e-5,
-    alt=f"At d_k = 2 the gradient of W_q is largest at a scale of {row(peaks, '.1f')} (V1, V2).",
+    alt=f"At d_k = 2 the gradient of W_q is largest at a scale of {spaced(peaks, '.1f')} (V1, V2).",
 )
 page.table(
     ["entropy / log n", *SCALES],
@@ -223,38 +222,60 @@ page.table(
 
 # %% What is wrong in it, unclear or left open
 
-computed = []
-others = {"in its code": None, "of every other": np.arange(len(WORDS)) != 1}
-looks = {s: attention_weights(x[1:2], x, scale=1.0, mask=m).data[0] for s, m in others.items()}
-computed.append("The weights of x₂." + display({said: row(each) for said, each in looks.items()}))
+slips = Slips(page)
 
-called = PRINTED['W_q, called "Key matrix weights"']
-are = {w.name: agreeing(called, as_text(w.data)) for w in (one.w_q, one.w_k)}
-for name, judge, mark in (("w_q", marks.at_least, 6), ("w_k", marks.at_most, 0)):
-    judge(f'numbers called "Key matrix weights" that are those of {name}', are[name], mark, "d")
-computed.append(f"{are['w_q']} of the six numbers are those of W_q, and {are['w_k']} of W_k.")
-
-raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
-weights = {}
-for said, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
-    weights |= {f"sum, {said}": scores / scores.sum(), f"softmax, {said}": softmax(scores)}
-marks.at_most("the least weight by their sum", min(weights["sum, scale 1"].data), -0.05, ".3f")
-marks.at_least("the least weight by softmax", min(weights["softmax, scale 1"].data), 0.05, ".3f")
-computed.append(
-    "V2's scores of “Your”, made weights by their sum, and by softmax."
-    + display({said: row(each.data, "7.4f") for said, each in weights.items()})
+rows = {}
+for name, mask in (("in its code", None), ("of every other", np.arange(len(WORDS)) != 1)):
+    looks = attention_weights(x[1:2], x, scale=1.0, mask=mask).data[0]
+    rows[name] = spaced(looks)
+slips.unclear(
+    'The text says that it compares x₂ with "every other input token".',
+    "The code compares x₂ with itself too, and that weight is the largest, .2379.",
+    f"The weights of x₂.{listed(rows)}",
 )
 
-firsts = {"": "(z, 0) naive   ours   (-z, -z) naive   ours"}
-for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
-    for z in zs:
-        pairs = (Tensor(pair, dtype=dtype) for pair in ([z, 0.0], [-z, -z]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            cells = [f(p)[0].item() for p in pairs for f in (source.naive_softmax, softmax)]
-        firsts[f"{dtype}, z = {z}"] = "{:12.3g}{:7.3g}{:17.3g}{:7.3g}".format(*cells)
-computed.append(
-    f"The inputs themselves, 8 times as long, have x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}. "
-    f"The first weight:{display(firsts)}"
+called = PRINTED['W_q, called "Key matrix weights"']
+of_q, of_k = (agreeing(called, as_text(w.data)) for w in (one.w_q, one.w_k))
+what = 'numbers called "Key matrix weights" that are those of'
+marks.at_least(f"{what} w_q", of_q, 6, "d")
+marks.at_most(f"{what} w_k", of_k, 0, "d")
+slips.wrong(
+    'Under "Key matrix weights" the text prints W_query once more.',
+    "W_key comes three cells later.",
+    f"{of_q} of the six numbers are those of W_q, and {of_k} of W_k.",
+    weighty=True,
+)
+
+raw = (x @ two.w_q @ (x @ two.w_k).mT).data[0]  # of the first word
+weights = {}
+for name, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
+    weights[f"sum, {name}"] = scores / scores.sum()
+    weights[f"softmax, {name}"] = softmax(scores)
+least = {name: min(row) for name, row in weights.items()}
+marks.at_most("the least weight by their sum", least["sum, scale 1"], -0.05, ".3f")
+marks.at_least("the least weight by softmax", least["softmax, scale 1"], 0.05, ".3f")
+rows = {name: spaced(row, "7.4f") for name, row in weights.items()}
+slips.left_open(
+    "The text first divides scores by their sum, and does not show what fails.",
+    "V2's scores give negative weights, and any scale cancels.",
+    f"V2's scores of “Your”, made weights by their sum, and by softmax.{listed(rows)}",
+)
+
+rows = {"": "(z, 0) naive   ours   (-z, -z) naive   ours"}
+for dtype, sizes in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
+    for z in sizes:
+        first = []  # weights
+        for scores in ([z, 0.0], [-z, -z]):
+            s = Tensor(scores, dtype=dtype)
+            with np.errstate(over="ignore", invalid="ignore"):
+                first += [source.naive_softmax(s)[0].item(), softmax(s)[0].item()]
+        rows[f"{dtype}, z = {z}"] = "{:12.3g}{:7.3g}{:17.3g}{:7.3g}".format(*first)
+slips.left_open(
+    "The text says that its softmax may overflow, and not where.",
+    "It does so from 710 in float64, from 89 in float32, which its own inputs reach when they are "
+    "8 times as long.",
+    f"The inputs themselves, 8 times as long, have x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}. The "
+    f"first weight:{listed(rows)}",
 )
 
 # V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be transposed on
@@ -265,24 +286,30 @@ made_equal.load_state_dict(to_ours(stored, source.LAYOUT_V2))
 agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
 marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
 shapes = ", ".join(f"`{name}` {array.shape}" for name, array in stored.items())
-computed.append(
+slips.left_open(
+    "V2 is said to improve V1.",
+    "The two differ by seed, by storage (nn.Linear keeps the transpose) and by distribution at "
+    "once, and are never made equal.",
     f"As V2 stores V1's weights: {shapes}. With these V2 gives {agreed} of the 12 numbers of V1's "
-    "table."
+    "table.",
 )
 
 # If inputs have variance 1, an output has d_in Var(w) (minigrad/nn/initial.py): a third of the
 # power is left after each layer and, in V2, a plain average of the values.
 drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
 marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
-vary = {}
+rows = {}
 for name, head in HEADS.items():
     values, contexts = (x @ head.w_v).data, head(x).data
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
-    vary[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
-computed.append(
-    f"d_in times the variance of 300,000 weights of `nn.Linear` is {3 * drawn.var():.4f}."
-    + display(vary)
+    rows[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
+slips.unclear(
+    "The text calls nn.Linear's initial weights optimized, and does not measure it.",
+    "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each layer. "
+    "Neither V1 nor V2 does more than average.",
+    "d_in times the variance of 300,000 weights of `nn.Linear` is "
+    f"{3 * drawn.var():.4f}.{listed(rows)}",
 )
 
 
@@ -293,7 +320,8 @@ def divided(scores):
 
 def trained(head, normalise):
     """Train a head to say the next word's start; return its last loss over a constant answer's."""
-    target, optimizer = np.roll(INPUTS[:, :2], -1, axis=0), Adam(head.parameters(), 0.05)
+    target = np.roll(INPUTS[:, :2], -1, axis=0)
+    optimizer = Adam(head.parameters(), 0.05)
     for _ in range(200):
         q, k, v = head.project(Tensor(INPUTS))
         loss = mse(normalise(q @ k.mT / np.sqrt(2)) @ v, target)
@@ -305,19 +333,28 @@ def trained(head, normalise):
 
 # The largest singular value of the Jacobian is the most that a small change of the scores can
 # change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
-compared = {}
-for said, way in {"divided": divided, "softmax": softmax}.items():
-    rows = [scale * INPUTS @ word for scale in (0.01, 1, 100) for word in INPUTS]
-    steep = [np.linalg.norm(jacobian(way)(each).data, 2) for each in rows]
-    losses = [trained(recipe(), way) for recipe in (source.version_1, source.version_2)]
-    compared[said] = f"slopes {min(steep):.1g} to {max(steep):.2g}; losses {row(losses, '.2f')}"
-    judge, least = (marks.at_most, 0.5) if way is softmax else (marks.at_least, 10)
-    judge(f"{said}: the steepest of 18 rows", max(steep), least, ".3g")
-    judge, least = (marks.at_most, 0.45) if way is softmax else (marks.at_least, 0.45)
-    judge(f"{said}: loss / a constant's, mean of both", np.mean(losses), least, ".2f")
-computed.append(
+rows = {}
+steepest = {}
+mean_loss = {}
+scores = [scale * INPUTS @ word for scale in (0.01, 1, 100) for word in INPUTS]
+for name, normalise in (("divided", divided), ("softmax", softmax)):
+    slopes = [np.linalg.norm(jacobian(normalise)(row).data, 2) for row in scores]
+    losses = [trained(head(), normalise) for head in (source.version_1, source.version_2)]
+    rows[name] = f"slopes {min(slopes):.1g} to {max(slopes):.2g}; losses {spaced(losses, '.2f')}"
+    steepest[name] = max(slopes)
+    mean_loss[name] = np.mean(losses)
+what = "loss / a constant's, mean of both"
+marks.at_least("divided: the steepest of 18 rows", steepest["divided"], 10, ".3g")
+marks.at_least(f"divided: {what}", mean_loss["divided"], 0.45, ".2f")
+marks.at_most("softmax: the steepest of 18 rows", steepest["softmax"], 0.5, ".3g")
+marks.at_most(f"softmax: {what}", mean_loss["softmax"], 0.45, ".2f")
+slips.left_open(
+    "Softmax is said to have more favourable gradients than division by the sum, and they are not "
+    "shown.",
+    "It is so: its slope is at most ½, the slope of the division has no bound, and the text's two "
+    "heads learn more with softmax. But softmax's slope vanishes when scores are large.",
     "The steepest slope of the weights by the scores, of 18 rows, and the losses of V1 and V2 "
-    f"after 200 steps, over that of the best constant answer.{display(compared)}"
+    f"after 200 steps, over that of the best constant answer.{listed(rows)}",
 )
 
 pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
@@ -325,30 +362,44 @@ try:
     product = f"have the shape {(pair @ pair.T).shape}"
 except ValueError as error:
     product = f"raise a {type(error).__name__}"
-sums = {f"dim={axis}": softmax(x @ x.mT, axis=axis).data.sum(axis=-1) for axis in (0, -1)}
-rows = display({said: row(each, ".3f") for said, each in sums.items()})
-computed.append(
+rows = {}
+for axis in (0, -1):
+    sums = softmax(x @ x.mT, axis=axis).data.sum(axis=-1)
+    rows[f"dim={axis}"] = spaced(sums, ".3f")
+slips.left_open(
+    "`.T` and `dim=0` work for one sentence and for one vector, and the text uses no batch.",
+    "With a batch of sentences they fail, or softmax runs over the wrong axis.",
     f"Two sentences {pair.shape} times their `.T` {pair.T.shape} {product}; with the last two axes "
-    f"exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of softmax of the "
-    f"(6, 6) scores sum to:{rows}"
+    f"exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of softmax of the (6, "
+    f"6) scores sum to:{listed(rows)}",
 )
 
-left = {name: reached(head, None)[0] / reached(head, 1.0)[0] for name, head in HEADS.items()}
-for name in HEADS:
+left = {}
+for name, head in HEADS.items():
+    left[name] = reached(head, None)[0] / reached(head, 1.0)[0]
     marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left[name], 0.9, ".2f")
-computed.append(
+slips.left_open(
+    "The text gives small gradients as the reason for the scale, and means large widths.",
+    "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
     f"‖∂L/∂W_q‖ with the scale is {left['V1']:.2f} of that without it for V1, and {left['V2']:.2f} "
     "for V2. These scores are far from saturation, so the scale does little more than multiply the "
-    "gradients once more, by 1/√2 = 0.71."
+    "gradients once more, by 1/√2 = 0.71.",
+    weighty=True,
 )
+
 lengths = np.linalg.norm(INPUTS, axis=1)
-computed.append(
+slips.left_open(
+    "The text's example for the scale is a width above a thousand.",
+    "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and 1/√d_k "
+    "is not enough. V2's recipe works without, as long as inputs are three numbers and of length "
+    "about 1.",
     f"Entropy / log n at d_k = 2048: V1 {wide['V1', '1/√d_k']:.3f} with 1/√d_k, "
-    f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, "
-    f"and {times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
-    f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long."
+    f"{wide['V1', '1/d_k']:.3f} with 1/d_k; V2 {wide['V2', '1']:.3f} with a scale of 1, and "
+    f"{times_as_long[3]:.3f} and {times_as_long[10]:.3f} if its inputs, whose lengths are from "
+    f"{lengths.min():.2f} to {lengths.max():.2f}, are 3 and 10 times as long.",
+    weighty=True,
 )
-doubts(page, source, computed)
+slips.show()
 
 page.end()
 

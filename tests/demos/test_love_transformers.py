@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention.scaling import entropy
-from demos.texts.sources import love_transformers as source
+from demos.texts.sources import love_transformers_text as source
 from demos.texts.sources import parsed
 from minigrad import softmax
 

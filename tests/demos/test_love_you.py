@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from demos.texts.sources import love_you as source
+from demos.texts.sources import love_you_text as source
 from demos.texts.sources import parsed
-from demos.texts.sources.love_you import largest, measure
+from demos.texts.sources.love_you_text import largest, measure
 from minigrad import Tensor
 
 GAP = 24 * 2496 * (2617 - 2503)  # how far the second score is behind, where it is least

@@ -6,8 +6,8 @@ import pytest
 from attention import attention_weights
 from attention.scaled_dot_product import unit_length
 from demos.texts.sources import as_numpy_prints
-from demos.texts.sources import mammal_and_reptile as source
-from demos.texts.sources.mammal_and_reptile import ANIMALS, ATTRIBUTES, AVERAGE, QUERIES, Lookup
+from demos.texts.sources import mammal_and_reptile_text as source
+from demos.texts.sources.mammal_and_reptile_text import ANIMALS, ATTRIBUTES, AVERAGE, QUERIES
 from minigrad import Tensor, mse
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
@@ -62,7 +62,7 @@ def test_the_draws_go_on_in_the_order_that_is_told_and_the_first_head_is_the_tex
 @pytest.mark.slow  # ("Try it" asks for this)
 @pytest.mark.parametrize(("seed", "lost"), [(0, [SALMON, WHALE]), (1, [])])
 def test_a_gentler_training_gets_away_from_the_lizard(seed, lost):
-    rng, model = np.random.default_rng(seed), Lookup()
+    rng, model = np.random.default_rng(seed), source.Lookup()
     optimizer = Adam(model.parameters())
     for step in range(1, 3001):
         features, which = source.questions(rng, 13, 0.3)
@@ -91,7 +91,7 @@ def test_the_slope_of_an_answer_at_a_scale_is_the_length_of_its_jacobian():
 
 
 def test_queries_measured_from_another_point_are_a_bias_of_w_q():
-    moved, biased = Lookup(), Lookup()
+    moved, biased = source.Lookup(), source.Lookup()
     biased.w_q.bias.data = -AVERAGE @ biased.w_q.weight.data
     moved, biased = moved.weights(Tensor(QUERIES - AVERAGE)), biased.weights(queries)
     np.testing.assert_allclose(moved.data, biased.data, rtol=1e-9)

@@ -7,8 +7,8 @@ import pytest
 
 from attention import attention, causal_mask
 from demos.texts.sources import agreeing
-from demos.texts.sources import sky_is_blue as source
-from demos.texts.sources.sky_is_blue import (
+from demos.texts.sources import sky_is_blue_text as source
+from demos.texts.sources.sky_is_blue_text import (
     PRINTED,
     REPAIRED,
     SENTENCE,

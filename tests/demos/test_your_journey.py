@@ -8,8 +8,8 @@ import pytest
 from attention import attention_weights
 from attention.mapping import to_ours, to_theirs
 from demos.texts.sources import agreeing, as_torch_prints
-from demos.texts.sources import your_journey as source
-from demos.texts.sources.your_journey import (
+from demos.texts.sources import your_journey_text as source
+from demos.texts.sources.your_journey_text import (
     INPUTS,
     LAYOUT_V1,
     LAYOUT_V2,

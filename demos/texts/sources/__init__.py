@@ -6,46 +6,24 @@ prints, formatted as its library formats it. So each of the modules here holds
     TITLE          what the text is
     PRINTED        a name → the numbers printed under it, as they are in the text
     ours()         a name → our array of the same numbers, computed with this project; it leaves
-                   out those names of PRINTED whose numbers cannot come back
+                   out those names of PRINTED of which nothing is computed
     as_text        how the text's library prints an array
-    LOST           which numbers cannot come back, and why; and which are taken over from the text
-                   and not computed ("" if all of them come back)
-    SLIPS          what a reader should know before trusting a line (`Slip`); three are weighty
+    LOST           a name of PRINTED whose numbers cannot come back → which these are, and why
     COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
 from attention import MultiHeadAttention
 from minigrad import Tensor
 
-Kind = Literal["wrong", "unclear", "left open"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 Pair = tuple[str, str | None]  # a printed number and ours; None if it is not computed
-
-
-class Slip(NamedTuple):
-    """A line of a text that can mislead its reader, by its own fault or not."""
-
-    kind: Kind
-    says: str  # what the text says or does, or leaves out
-    so: str  # what is so
-    weighty: bool = False  # whether its page shows it unfolded
-
-
-wrong, unclear, left_open = (partial(Slip, kind) for kind in KINDS)
-
-
-def kinds(text: ModuleType) -> list[int]:
-    """Count the text's slips of each of `KINDS`."""
-    return [sum(slip.kind == kind for slip in text.SLIPS) for kind in KINDS]
 
 
 def parsed(printed: str) -> np.ndarray:
@@ -55,21 +33,27 @@ def parsed(printed: str) -> np.ndarray:
 
 def compared(text: ModuleType) -> dict[str, tuple[tuple[int, ...], list[Pair]]]:
     """Return the shape and the pairs of numbers of each array that the text prints."""
-    found, ours = {}, text.ours()
+    arrays = {}
+    ours = text.ours()
     for name, printed in text.PRINTED.items():
         theirs: list[str] = printed.split()
         if name in ours:
             pairs = list(zip(theirs, text.as_text(ours[name]), strict=True))
-            found[name] = ours[name].shape, pairs
+            arrays[name] = ours[name].shape, pairs
         else:
-            found[name] = (len(theirs),), [(number, None) for number in theirs]
-    return found
+            arrays[name] = (len(theirs),), [(number, None) for number in theirs]
+    return arrays
 
 
 def counted(text: ModuleType) -> tuple[int, int]:
     """Count the text's printed numbers that come back as text, and all that it prints."""
     pairs = [pair for _, pairs in compared(text).values() for pair in pairs]
     return sum(theirs == ours for theirs, ours in pairs), len(pairs)
+
+
+def returning(text: ModuleType) -> int:
+    """Count the text's printed numbers without those that are lost."""
+    return sum(len(text.PRINTED[name].split()) for name in text.PRINTED.keys() - text.LOST.keys())
 
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:

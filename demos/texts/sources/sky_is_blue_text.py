@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, scaling
-from demos.texts.sources import left_open, unclear, wrong
 from minigrad import Tensor, gradients, no_grad, softmax, where
 from minigrad.nn import Embedding, Linear, Module, normal
 
@@ -25,83 +24,10 @@ VOCABULARY, D_MODEL, HEADS = 100, 32, 4
 
 PRINTED = {"token ids": "0 6 5 3 1 7 5 3", "variances": "38521.3046875 1203.790771484375"}
 
-LOST = (
-    "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
-    'ids come back with "blue" for "round"'
-)
-
-SLIPS = (
-    wrong(
-        "The printed token ids are not those of the sentence.", 'They belong to "… world is blue".'
-    ),
-    left_open(
-        "The text does not say that words are numbered with their repetitions.",
-        "So some ids are never used, which does no harm.",
-    ),
-    left_open(
-        "The text does not say that its second replace changes nothing.",
-        "It looks for all nine characters in a row, and the loop before it has done the work.",
-    ),
-    wrong("Multiplying by 1/√d_k is called dividing by it.", "That would go the other way."),
-    unclear("The ratio 32 is shown as an effect.", "Var(x/√32) = Var(x)/32 holds for any numbers."),
-    wrong(
-        "The text says that keys and values grow because nothing is scaled.",
-        "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
-        weighty=True,
-    ),
-    left_open(
-        "The scale is said to give more stable gradients.",
-        "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
-        weighty=True,
-    ),
-    wrong(
-        "Softmax runs over the queries (dim=0) in the worked example.",
-        "It has to run over the keys, as it does in the class.",
-        weighty=True,
-    ),
-    wrong(
-        "The text says that values may have any width, and that the shape of (8, 8) weights and"
-        " the shape of (8, 32) values are the same.",
-        "They are not, and need not be.",
-    ),
-    wrong(
-        "The text says that heads speed the work up like a team.",
-        "They do as many multiplications as one head.",
-    ),
-    wrong("`nn` and `F` are used and never imported.", "So the code does not run."),
-    wrong("A comment lacks its #.", "That is a SyntaxError."),
-    left_open(
-        "The text passes no mask.",
-        "With one, a query that may look nowhere gets NaN, and so does the gradient.",
-    ),
-    left_open(
-        "The shape of a mask is not said.",
-        "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
-    ),
-    wrong(
-        "`SelfAttention.scale` is a tensor and not a buffer.",
-        "So it stays behind when the class is moved to another device, and the division there "
-        "fails.",
-    ),
-    unclear(
-        "The formulas write q = W x, the code X W.",
-        "W is square, so both orders run, and W means its transpose in one of them.",
-    ),
-    unclear(
-        "Softmax is said to be applied to the entire matrix and to give one probability "
-        "distribution.",
-        "The code gives eight, one for each column.",
-    ),
-    unclear(
-        "The word query stands for a matrix of weights, W_q, and for its result, Q.",
-        "Key and value have two meanings too.",
-    ),
-    unclear(
-        "`itos` holds the ids of the words, and `vocab_size` is explained as the number of "
-        "unique words.",
-        "`itos` would be read as id → string, and `vocab_size` is 100.",
-    ),
-)
+LOST = {
+    "variances": "the two variances, as nothing is seeded; their ratio, 32, comes back in every "
+    'draw. The eight ids come back with "blue" for "round"'
+}
 
 COMPLETED = (
     "The blank that the text opens with, asked of counts and of a GPT (on the page of charlm).",
@@ -122,8 +48,8 @@ def as_text(array: np.ndarray) -> list[str]:
 def ours() -> dict[str, np.ndarray]:
     """Return the ids of the repaired sentence, and the variances of one draw of ours."""
     ids = token_ids(REPAIRED)
-    found = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
-    return {"token ids": ids, "variances": np.array(found, np.float32)}  # the text's precision
+    variances = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
+    return {"token ids": ids, "variances": np.array(variances, np.float32)}  # the text's precision
 
 
 def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:

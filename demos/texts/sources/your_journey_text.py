@@ -16,8 +16,9 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.mapping import Piece
-from demos.texts.sources import as_torch_prints, left_open, unclear, wrong
-from minigrad import Tensor, exp, softmax
+from attention.scaling import entropy
+from demos.texts.sources import as_torch_prints
+from minigrad import Tensor, exp, gradients, softmax
 from minigrad.nn import Module
 
 TITLE = '"Your journey starts with one step": why we need the attention mechanism'
@@ -229,60 +230,20 @@ def ours() -> dict[str, np.ndarray]:
     return dict(zip(PRINTED, arrays, strict=True))
 
 
-LOST = ""
+def spread(head: SelfAttention, x: Any = INPUTS, **options: Any) -> float:
+    """Return the mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
+    weights = head.weights(Tensor(x), **options).data
+    return float(entropy(weights).mean() / np.log(len(WORDS)))
 
-SLIPS = (
-    unclear(
-        'The text says that it compares x₂ with "every other input token".',
-        "The code compares x₂ with itself too, and that weight is the largest, .2379.",
-    ),
-    wrong(
-        'Under "Key matrix weights" the text prints W_query once more.',
-        "W_key comes three cells later.",
-        weighty=True,
-    ),
-    left_open(
-        "The text first divides scores by their sum, and does not show what fails.",
-        "V2's scores give negative weights, and any scale cancels.",
-    ),
-    left_open(
-        "The text says that its softmax may overflow, and not where.",
-        "It does so from 710 in float64, from 89 in float32, which its own inputs reach when "
-        "they are 8 times as long.",
-    ),
-    left_open(
-        "V2 is said to improve V1.",
-        "The two differ by seed, by storage (nn.Linear keeps the transpose) and by distribution"
-        " at once, and are never made equal.",
-    ),
-    unclear(
-        "The text calls nn.Linear's initial weights optimized, and does not measure it.",
-        "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each "
-        "layer. Neither V1 nor V2 does more than average.",
-    ),
-    left_open(
-        "Softmax is said to have more favourable gradients than division by the sum, and they "
-        "are not shown.",
-        "It is so: its slope is at most ½, the slope of the division has no bound, and the text's "
-        "two heads learn more with softmax. But softmax's slope vanishes when scores are large.",
-    ),
-    left_open(
-        "`.T` and `dim=0` work for one sentence and for one vector, and the text uses no batch.",
-        "With a batch of sentences they fail, or softmax runs over the wrong axis.",
-    ),
-    left_open(
-        "The text gives small gradients as the reason for the scale, and means large widths.",
-        "At its own d_k = 2 the scale makes the gradients of W_q and W_k smaller.",
-        weighty=True,
-    ),
-    left_open(
-        "The text's example for the scale is a width above a thousand.",
-        "V1's recipe needs one there: its weights have mean ½, so its scores grow like d_k, and"
-        " 1/√d_k is not enough. V2's recipe works without, as long as inputs are three numbers "
-        "and of length about 1.",
-        weighty=True,
-    ),
-)
+
+def reached(head: SelfAttention, scale: float | None) -> tuple[float, float]:
+    """Return ‖∂L/∂W_q‖ and ‖∂L/∂W_v‖ at a scale; L is the sum of all contexts."""
+    output = head(Tensor(INPUTS), scale=scale).sum()
+    of_q, of_v = gradients(output, [head.w_q, head.w_v])
+    return float(np.linalg.norm(of_q)), float(np.linalg.norm(of_v))
+
+
+LOST: dict[str, str] = {}
 
 COMPLETED = (
     "The reason that the text opens with, measured: a recurrent encoder read through its last "

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.scaling import entropy
-from demos.texts.sources import as_numpy_prints, left_open, unclear, wrong
+from demos.texts.sources import as_numpy_prints
 from minigrad import Tensor, jacobian
 from minigrad.nn import Linear, Module
 
@@ -83,40 +83,7 @@ PRINTED = {
     """,
 }
 
-LOST = ""
-
-SLIPS = (
-    unclear(
-        "The embeddings are said to have changed little, without a number.",
-        "The lizard's moves by 39 % of its length, the whale's by 17 %.",
-    ),
-    unclear(
-        "The weights are said to measure similarity.",
-        "Of two keys in one direction the longer gets more. Of the mammals the query looks "
-        "least at the whale, which is most like it, and lizard and whale look more at others "
-        "than at themselves.",
-        weighty=True,
-    ),
-    left_open(
-        "The text scales by 1/√3 and stops there.",
-        "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
-        weighty=True,
-    ),
-    left_open(
-        "The text calls random projections a bad idea, and leaves open why.",
-        "Every training begins with some. Here all weights and features are positive, and then "
-        "one key, the longest, wins every row.",
-        weighty=True,
-    ),
-    wrong(
-        "The embedding of a query is said to be updated.",
-        "3 features go in and 4 attributes come out.",
-    ),
-    unclear(
-        "Self-attention is said to need several heads to be useful.",
-        "What it needs, and what the text means by this, are projections; its one head has them.",
-    ),
-)
+LOST: dict[str, str] = {}
 
 COMPLETED = (
     "Three heads and W_O, from the text's own generator: back from 2 features a head to 3.",
@@ -164,12 +131,6 @@ def ours() -> dict[str, np.ndarray]:
 def beside_input(output: Tensor) -> np.ndarray:
     """Return the animals before and after, row by row, as the text prints both."""
     return np.concatenate([ANIMALS, output.data], axis=1)
-
-
-def at_themselves(features: np.ndarray) -> int:
-    """Count the rows that look most at themselves when they look at each other."""
-    winners = attention_weights(Tensor(features), Tensor(features)).argmax(-1)
-    return int((winners == np.arange(len(features))).sum())
 
 
 def layer(num_heads: int = 3) -> MultiHeadAttention:

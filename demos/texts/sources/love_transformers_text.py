@@ -13,7 +13,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
 from attention.scaling import entropy
-from demos.texts.sources import as_numpy_prints, left_open, of_weights, unclear, wrong
+from demos.texts.sources import as_numpy_prints, of_weights
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
@@ -69,57 +69,7 @@ PRINTED = {
 # its n, d_model, d_k, d_v and h put in. It prints three more, of single matrices, and those hold.
 STATED_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
 
-LOST = ""
-
-SLIPS = (
-    unclear(
-        "The text states the shapes of its drawing, with the heads last.",
-        "Its code stores the heads first, and the text does not say that the two differ.",
-    ),
-    wrong(
-        "Concatenation is said to run along the axis of heads, axis 1.",
-        "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
-        weighty=True,
-    ),
-    unclear(
-        "One array is named scaled_attention_scores, another weighted_scores.",
-        "The first holds the weights, and the second averages of values; a score is never printed.",
-    ),
-    unclear(
-        "The text says that the heads split a word's vector.",
-        "Its code is right: each head projects all d_model features.",
-    ),
-    left_open(
-        "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the"
-        " choice.",
-        "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two "
-        "printed weights exceed, and the variance would stay.",
-    ),
-    left_open(
-        "Xavier's weights are said to preserve the variance, without a condition.",
-        "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their"
-        " mean square, 26, and not their variance, 5.75.",
-    ),
-    wrong(
-        "The scale is said to give numerical stability.",
-        "Here subtracting the maximum gives it.",
-        weighty=True,
-    ),
-    wrong(
-        "The scale is said to adjust the words to their context.",
-        "It does not: it is the same factor for every score.",
-        weighty=True,
-    ),
-    left_open(
-        "Each row of a head is said to be a word in its context.",
-        "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its "
-        "three printed rows are the same.",
-    ),
-    unclear(
-        "The first word is said to attend to every other word.",
-        "It attends to itself too, and in head 2 to nothing else.",
-    ),
-)
+LOST: dict[str, str] = {}
 
 COMPLETED = (
     "All heads at once, as the text says it is done in practice: one product, and a layer that is "
@@ -211,13 +161,13 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
     L = Σ output.
     """
     _, attend = layer(seed=seed)
-    found = []
+    measured = []
     for alone in (one_head(attend, head) for head in (0, 1)):
         alone.scale, x = scale, Tensor(values)
         g_q, g_v = gradients(alone(x).sum(), [alone.w_q.weight, alone.w_v.weight])
         spread = entropy(alone.weights(x).data).mean() / np.log(len(values))
-        found.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
-    return np.array(found).T
+        measured.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
+    return np.array(measured).T
 
 
 def dead(prepare: Callable[[Array], Array]) -> float:

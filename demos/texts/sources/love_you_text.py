@@ -19,7 +19,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.scaling import entropy
-from demos.texts.sources import as_numpy_prints, left_open, parsed, unclear, wrong
+from demos.texts.sources import as_numpy_prints, parsed
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -55,59 +55,10 @@ PRINTED = {
     "context": "0. " * 64,  # of the word "I"
 }
 
-LOST = (
-    'the rows as they were drawn, as nothing was seeded: the 470 printed values of "I" are taken '
-    'over, and its other 42 and all 1,024 of "love" and "you" are lost'
-)
-
-SLIPS = (
-    wrong(
-        "The softmax has no axis.",
-        "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print "
-        "the weights compute them anew, by row, and hide this.",
-        weighty=True,
-    ),
-    wrong(
-        'The context vector printed for "I" is 64 zeros.',
-        "By rows it is 13085 in every slot.",
-        weighty=True,
-    ),
-    unclear(
-        "The weights look like a random draw in the code, and the text does not say that they "
-        "are none.",
-        "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V "
-        "are equal, and the scores have rank 1.",
-        weighty=True,
-    ),
-    left_open(
-        "The text does not notice that attention then depends on a word by the sum of its row "
-        "alone.",
-        "Every word looks at the largest sum, in whatever order the 512 features are.",
-    ),
-    left_open(
-        "The scores are scaled by 1/8 and are still 1.5e8.",
-        "√d_k = 8 is made for queries and keys of mean 0 and variance 1; here their means are "
-        "2539 and 7616.",
-    ),
-    unclear(
-        "d_model is called the positional embedding space.",
-        "It is the width of token and position together. In this text no position is added: "
-        "exchange two words, and their outputs are exchanged.",
-    ),
-    unclear(
-        "Step 7 repeats steps 1 to 6 for the other words, in a heading alone.",
-        "Steps 1 to 5 are done for all three words already, and step 1 would draw other words: "
-        "one product is left.",
-    ),
-    unclear(
-        "Each input is said to have 3 weight matrices.",
-        "Step 3 assumes one of each for all inputs, and so does the code.",
-    ),
-    left_open(
-        "The title promises multi-head attention, and the model is said to have eight heads.",
-        "One is computed.",
-    ),
-)
+LOST = {
+    "I": 'the rows as they were drawn, as nothing was seeded: the 470 printed values of "I" are '
+    'taken over, and its other 42 and all 1,024 of "love" and "you" are lost'
+}
 
 COMPLETED = (
     "Step 7: the context vectors of all three words, in one product.",
@@ -175,8 +126,8 @@ def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
 
 def apart(attend: MultiHeadAttention, x: Tensor) -> float:
     """Return the largest difference from the first head's output, over the largest number."""
-    found = head_outputs(attend, x).data
-    return float(np.abs(found - found[0]).max() / np.abs(found).max())
+    outputs = head_outputs(attend, x).data
+    return float(np.abs(outputs - outputs[0]).max() / np.abs(outputs).max())
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
@@ -197,8 +148,8 @@ def measure(scale: float | None, tensors: list[Tensor]) -> tuple[float, list[np.
     """Return entropy / log 3, and the gradients of x, W_Q, W_K and W_V for L = Σ output."""
     x, w_q, w_k, _ = tensors
     weights = attention_weights(x @ w_q, x @ w_k, scale=scale).data
-    found = gradients(head(scale)(*tensors).sum(), tensors)
-    return float(entropy(weights).mean() / np.log(3)), list(found)
+    g = gradients(head(scale)(*tensors).sum(), tensors)
+    return float(entropy(weights).mean() / np.log(3)), list(g)
 
 
 def largest(gradient: np.ndarray) -> float:
@@ -220,24 +171,6 @@ def trained(
         mse(attend(x), target).backward()
         optimizer.step()
     return largest(attend.w_q.weight.data - W_Q), apart(attend, x)
-
-
-def columns(x: Tensor, attend: MultiHeadAttention) -> list[int]:
-    """Count the different columns of the first head's Q, K and V."""
-    return [np.unique(projected.data[0], axis=1).shape[1] for projected in heads(x, attend)]
-
-
-def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
-    """Shuffle the features within each row, and return the largest change of an output."""
-    moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
-    return float(np.abs(attend(moved).data - attend(x).data).max())
-
-
-def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:
-    """Return the largest difference between contexts computed word by word and all at once."""
-    words = [(softmax(q[i : i + 1] @ k.mT / np.sqrt(D_K), axis=axis) @ v).data for i in range(3)]
-    together = (softmax(q @ k.mT / np.sqrt(D_K), axis=axis) @ v).data
-    return float(np.abs(np.concatenate(words) - together).max())
 
 
 def ours() -> dict[str, np.ndarray]:
