@@ -176,7 +176,7 @@ def error(of):
     return f"{of[0]:.2f} ± {of[1]:.2f}"
 
 
-class Steps:
+class StepsToLearn:
     """Figure 4, its claims and their marks."""
 
     def __init__(self, measured, *, seed, size):

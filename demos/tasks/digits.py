@@ -111,7 +111,7 @@ def train_reader(positions, what, known=train, asked=held_out):
     """Train a model; return it, its run, and True for each asked image that it reads correctly."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
-    optimizer = AdamW(model.parameters(), decay=0.1, matrices_only=True)
+    optimizer = AdamW(model.parameters(), weight_decay=0.1, matrices_only=True)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         some = rng.choice(known, BATCH, replace=False)

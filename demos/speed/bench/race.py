@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from demos.speed.bench.programs import contestants, program
-from demos.speed.bench.rows import Given, Row, given
+from demos.speed.bench.rows import BenchmarkRow, Given, given
 from minigrad import keep_memory
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -113,7 +113,9 @@ def differences(results: dict[str, Given], tolerance: float) -> list[str]:
     return said
 
 
-def race(row: Row, taking_part: dict[str, Any], *, rounds: int, turn: float) -> dict[str, Any]:
+def race(
+    row: BenchmarkRow, taking_part: dict[str, Any], *, rounds: int, turn: float
+) -> dict[str, Any]:
     """Compare, and then take turns of about `turn` seconds. Return plain data.
 
     wrong   a sentence for each array in which two contestants differ; then there are no times
@@ -133,7 +135,7 @@ def race(row: Row, taking_part: dict[str, Any], *, rounds: int, turn: float) -> 
 
 @contextmanager
 def processes(
-    row: Row, against: list[str], *asked: Any, threads: int
+    row: BenchmarkRow, against: list[str], *asked: Any, threads: int
 ) -> Iterator[dict[str, Process]]:
     """Start all contestants of a row at once, and end them together."""
     with ExitStack() as stack:
