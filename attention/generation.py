@@ -169,7 +169,8 @@ def translate(
     refuse_dropout(model)
     end = as_number("end", end, 0, model.target_tokens.weight.shape[0], whole=True)
     num_beams = as_number("num_beams", num_beams, 1, whole=True)
-    sources, found = _texts(source), []
+    sources = _texts(source)
+    found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]  # (1, 1, S)
         memory = model.encode(sources[row : row + 1], source_mask=mask)  # (1, S, d_model)

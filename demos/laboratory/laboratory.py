@@ -22,7 +22,7 @@ import math
 from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
-from demos._kept import keep, made
+from demos._json_lines import keep, made
 from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
 from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from demos._kept import read
+from demos._json_lines import read
 from demos._training import Marks
 
 KEPT = Path(__file__).with_name("real_heads.jsonl")

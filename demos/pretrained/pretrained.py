@@ -448,7 +448,18 @@ with page.folded(
         f"look at the token before. Its scale costs {costs[first]:.3f} ± {cost_errors[first]:.3f}."
     )
     page.table(
-        ["heads", "number", *["median falls", "grows", "mean falls", "grows"] * 2],
+        [
+            "heads",
+            "number",
+            "median falls",
+            "grows",
+            "mean falls",
+            "grows",
+            "median falls",
+            "grows",
+            "mean falls",
+            "grows",
+        ],
         [
             [group, len(heads), *(two.count(*column, heads) for column in columns)]
             for group, heads in [*two.groups.items(), ("all", rows)]

@@ -25,8 +25,8 @@ from attention import attention, causal_mask, generate, llama
 from attention.figures import ABLATION, MODEL, name_ends, new_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._losses import centred, draw_levels, draw_line
 from demos._training import Run
+from demos._training_curves import centred, draw_levels, draw_line
 from demos.publish import publish
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
@@ -34,7 +34,11 @@ from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
 page = publish(chosen)
-T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
+T = 64
+BATCH = 16
+D_MODEL = 96
+HEADS = 4
+BLOCKS = 2
 
 # %% The text: what `help("while")` and its like show in every Python
 # Each paragraph is taken once: otherwise the held-out part would hold paragraphs of the training
@@ -78,7 +82,8 @@ train_ids, held_out_ids = to_ids(train_text), to_ids(held_out_text)
 
 def held_out_bits(model, length):
     """Return the bits per held-out character of a model that sees `length` characters at a time."""
-    half, losses = length // 2, []
+    half = length // 2
+    losses = []
     starts = np.arange(FIRST - 1 - half, LAST - half, max(half, 1))
     windows = held_out_ids[starts[:, None] + np.arange(length + 1)]
     with no_grad():
@@ -135,7 +140,8 @@ bits, bits_of_one = run.history["held_out"][-1], run_of_one.history["held_out"][
 
 # %% Bits for each character
 
-figure, ends = new_figure(5.4, 4.6), []
+figure = new_figure(5.4, 4.6)
+ends = []
 axes = figure.subplots()
 for name, one, colour, style in (
     (f"shown {T} characters", run, MODEL, "-"),
@@ -264,7 +270,8 @@ def measured(blocks):
     model.blocks = blocks
     step = lambda: gradients(cross_entropy(model(tokens), targets), parameters)
     tracemalloc.start()  # NumPy reports its arrays to it
-    found, (_, peak) = step(), tracemalloc.get_traced_memory()
+    found = step()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     started = time.perf_counter()
     for _ in range(5):
@@ -272,7 +279,8 @@ def measured(blocks):
     return found, peak / 1e6, (time.perf_counter() - started) / 5
 
 
-blocks, parameters = model.blocks, model.parameters()
+blocks = model.blocks
+parameters = model.parameters()
 tokens, targets = (train_ids[i : i + BATCH * T].reshape(BATCH, T) for i in (0, 1))
 plain, megabytes, seconds = measured(blocks)
 again, fewer, longer = measured([recomputed(block) for block in blocks])

@@ -18,8 +18,8 @@ from sklearn.datasets import load_digits
 from attention import Encoder, attention
 from attention.figures import KINDS, name_ends, name_place, new_figure
 from demos import options
-from demos._losses import compare, draw_levels
 from demos._training import Run
+from demos._training_curves import compare, draw_levels
 from demos.publish import publish
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
@@ -27,7 +27,11 @@ from minigrad.optim import AdamW, warmup_cosine
 
 chosen = options("digits", __doc__.splitlines()[0], steps=600, quick=10)
 page = publish(chosen)
-ROWS, D_MODEL, HEADS, BLOCKS, BATCH = 8, 48, 4, 2, 32
+ROWS = 8
+D_MODEL = 48
+HEADS = 4
+BLOCKS = 2
+BATCH = 32
 
 # %% The data: 1,797 images of 8 × 8 pixels, from scikit-learn
 # The models are trained on 1,197 images. Every choice is made on 200 others, and every claim is
@@ -132,7 +136,8 @@ _, bag_run, in_a_bag = train_reader(False, "rows in a bag")
 
 # %% What both read
 
-figure, ends = new_figure(5.4, 4.6), []
+figure = new_figure(5.4, 4.6)
+ends = []
 axes = figure.subplots()
 for form, colour, style in zip(FORMS, KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
     axes.plot(SCALES, curves[form], style, color=colour, markersize=4)
@@ -236,11 +241,12 @@ page.table(
 # Only the images that exactly one of them reads can show it. If both were equally good, each such
 # image would be the toss of a coin.
 
-gained, lost = int(np.sum(reading & ~looking)), int(np.sum(looking & ~reading))
+gained = int(np.sum(reading & ~looking))
+lost = int(np.sum(looking & ~reading))
+differs = "a difference" if abs(gained - lost) > 2 * np.sqrt(gained + lost) else "no difference"
 page.say(
     f"{gained} images are read by the encoder alone, {lost} by the look-up alone, and "
-    f"{np.sum(~looking & ~reading)} by neither: "
-    f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
+    f"{np.sum(~looking & ~reading)} by neither: {differs} "
     "of more than two standard deviations of as many tosses of a coin."
 )
 

@@ -76,7 +76,8 @@ def step(f: Any, sizes: dict[str, Any], given: Given, attend: Any) -> Program:
         return loss.item()
 
     def results() -> Given:
-        losses, found = [step()], slopes()
+        losses = [step()]
+        found = slopes()
         return {"losses": np.array([*losses, step(), step()])} | found
 
     return step, results

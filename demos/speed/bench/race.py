@@ -64,7 +64,8 @@ class Process:
     """A contestant in a process of its own, spoken to in pickles."""
 
     def __init__(self, name: str, *asked: Any, threads: int) -> None:
-        self.name, self.asked = name, (name, *asked)
+        self.name = name
+        self.asked = (name, *asked)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "demos.speed.bench.race"],
             cwd=Path(__file__).parents[3],
@@ -98,7 +99,8 @@ def differences(results: dict[str, Given], tolerance: float) -> list[str]:
     """
     (first, truth), *others = results.items()
     lengths = [np.linalg.norm(x) for name, x in truth.items() if name != "losses"]
-    least, said = 0.01 * max(lengths), []
+    least = 0.01 * max(lengths)
+    said = []
     for other, found in others:
         if one_has := truth.keys() ^ found.keys():
             said.append(f"only one of {other} and {first} computes {', '.join(sorted(one_has))}")

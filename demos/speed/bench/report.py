@@ -26,7 +26,8 @@ def table(data: dict[str, Any]) -> str:
     for name, bases in OURS.items():
         lines[0] += [name, *(f"/ {base.replace('torch', 'PyTorch')}" for base in bases)]
     for name, both in data["rows"].items():
-        row, cells = ROWS[NAMES.index(name)], [name]
+        row = ROWS[NAMES.index(name)]
+        cells = [name]
         nodes = row.sizes_of(data["quick"]).get("nodes")
         unit, factor = ("µs a node", 1e6 / nodes) if nodes else ("ms", 1e3)
         for ours, bases in OURS.items():
