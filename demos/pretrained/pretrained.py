@@ -56,6 +56,7 @@ def add(parser):
 chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
 WRITTEN = 40  # tokens that continue the prompt
 SHOWN = 10  # tokens of a map at most
+TOP_P = 0.9  # of the text that is drawn
 TEXTS = 4 if chosen.quick else 16  # of the model's own, to take losses and gradients on
 
 model = writer()
@@ -155,7 +156,7 @@ room = min(WRITTEN, LONGEST + 1 - len(prompt))
 continued = [int(token[0]) for token in stream(model, [prompt], room, temperature=0)]
 uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :]
 rng = np.random.default_rng(chosen.seed)
-drawn = generate(model, [prompt], room, temperature=chosen.temperature, top_p=0.9, rng=rng)
+drawn = generate(model, [prompt], room, temperature=chosen.temperature, top_p=TOP_P, rng=rng)
 alike = np.sum(uncached == continued)
 
 
@@ -166,7 +167,7 @@ def add_text(tokens):
 
 
 add_text(continued)
-with page.folded(f"Drawn with `temperature={chosen.temperature}`, `top_p=0.9`"):
+with page.folded(f"Drawn with `temperature={chosen.temperature}`, `top_p={TOP_P}`"):
     add_text(drawn[0, len(prompt) :])
 marks.at_least("greedy tokens, the same without the cache", alike / room, 1.0)
 
