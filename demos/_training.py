@@ -131,10 +131,10 @@ class Run:
         """Load the checkpoint."""
         try:
             facts = checkpoint_facts(self.path)
-            for name, said in FIXED.items():
+            for name, option in FIXED.items():
                 if facts.get(name) != self.about[name]:
                     self._stop(
-                        f"{self.path} was begun with another {said}, {facts.get(name)} and not "
+                        f"{self.path} was begun with another {option}, {facts.get(name)} and not "
                         f"{self.about[name]}: start again without --resume"
                     )
             load_checkpoint(self.path, **self.parts)

@@ -95,9 +95,9 @@ def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) 
             continue
         at = len(values), min(values[-1], 0.6 * top)
         panel.plot(*at, "X", color=line.colour, markersize=9)
-        said = f"{line.name}, NaN at step {len(values) + 1}"
-        shown = {"color": line.colour, "va": "center", "fontsize": 9}
-        panel.annotate(said, at, (8, 0), textcoords="offset points", **shown)
+        label = f"{line.name}, NaN at step {len(values) + 1}"
+        style = {"color": line.colour, "va": "center", "fontsize": 9}
+        panel.annotate(label, at, (8, 0), textcoords="offset points", **style)
     name_ends(panel, ends + draw_levels(panel, levels))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter(NullFormatter())

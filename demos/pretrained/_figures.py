@@ -22,13 +22,13 @@ def plot_ratios(models: Mapping[str, tuple[Any, Any, Any]]) -> Figure:
     panels = figure.subplots(1, len(models), sharex=True, sharey=True)
     for panel, (name, (entropy, ratios, errors)) in zip(panels, models.items(), strict=True):
         panel.axhline(1.0, color=REFERENCE, linewidth=1)
-        for middle, error, style, face, said in zip(
+        for middle, error, style, face, average in zip(
             ratios, errors, "o^", (UNSCALED, "none"), ("median", "mean"), strict=True
         ):
             low, high = np.exp(middle - 2 * error), np.exp(middle + 2 * error)
             panel.vlines(entropy, low, high, color=UNSCALED, linewidth=1, alpha=0.6)
             looks = {"color": UNSCALED, "markerfacecolor": face, "markersize": 5}
-            panel.plot(entropy, np.exp(middle), style, **looks, label=f"{said} over the queries")
+            panel.plot(entropy, np.exp(middle), style, **looks, label=f"{average} over the queries")
         panel.set(yscale="log", xlabel="entropy / log n with the scale (1: equal weights)")
         panel.set_title(f"{name}: {len(entropy)} heads", fontsize=10)
         panel.grid(alpha=0.25)

@@ -121,17 +121,17 @@ def prose(folder: Path) -> Iterator[list[int]]:
 
 def _pieces(word: str, ids: dict[str, int]) -> list[int]:
     """Return the ids of a word's pieces."""
-    found = []
+    pieces = []
     rest = word
     while rest != "##":
-        least = 2 if found else 0  # (a piece inside a word begins with ##)
+        least = 2 if pieces else 0  # (a piece inside a word begins with ##)
         beginnings = (rest[:end] for end in range(len(rest), least, -1))
         piece = next((each for each in beginnings if each in ids), "")
         if not piece:
             return [ids["[UNK]"]]
-        found.append(ids[piece])
+        pieces.append(ids[piece])
         rest = "##" + rest[len(piece) :]
-    return found
+    return pieces
 
 
 if __name__ == "__main__":

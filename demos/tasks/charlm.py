@@ -202,9 +202,9 @@ page.marks.at_most("fused attention, its distance in bits", distance, 1e-4, ".0e
 # %% What it writes
 # Both texts continue "The ", drawn at temperature 0.8.
 
-for when, shown in (("Before the training", before), ("After the training", written(model))):
+for when, sample in (("Before the training", before), ("After the training", written(model))):
     with page.folded(when):
-        page.html(f'<pre style="white-space: pre-wrap">{escape(shown)}</pre>')
+        page.html(f'<pre style="white-space: pre-wrap">{escape(sample)}</pre>')
 
 # %% The blank in “The sky is ___”
 # A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
@@ -270,13 +270,13 @@ def measured(blocks):
     model.blocks = blocks
     step = lambda: gradients(cross_entropy(model(tokens), targets), parameters)
     tracemalloc.start()  # NumPy reports its arrays to it
-    found = step()
+    result = step()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     started = time.perf_counter()
     for _ in range(5):
         step()
-    return found, peak / 1e6, (time.perf_counter() - started) / 5
+    return result, peak / 1e6, (time.perf_counter() - started) / 5
 
 
 blocks = model.blocks
@@ -299,9 +299,9 @@ page.marks.at_most("largest difference of the gradients, over the largest", apar
 # %% Where the heads look
 
 start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
-shown = held_out_ids[None, start : start + 20]
-maps = np.concatenate([weights[0] for weights in model.maps(shown)])  # (4 · 2, 20, 20)
-names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
+window = held_out_ids[None, start : start + 20]
+maps = np.concatenate([weights[0] for weights in model.maps(window)])  # (4 · 2, 20, 20)
+names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in window[0]]
 near = [np.mean([np.trace(m), np.trace(m, -1)]) * 2 / len(m) for m in maps]
 page.figure(
     plot_heads(
@@ -309,7 +309,7 @@ page.figure(
         names,
         names,
         titles=[f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)],
-        mask=causal_mask(shown.size),
+        mask=causal_mask(window.size),
     ),
     "weights",
     alt=f"The weights of {len(maps)} heads over 20 characters. The mean weight on the character "

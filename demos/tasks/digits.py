@@ -227,13 +227,13 @@ page.figure(
 
 known, _, others = np.split(np.arange(len(images)), [1197, 1397])
 _, _, of_others = train_reader(True, "other hands", known, others)
-found = {
+right_by = {
     "by writers of training images": (looking, reading),
     "by other people": (looked_up(others, best, best_scale, known), of_others),
 }
 page.table(
     ["Test images", "without training", "encoder"],
-    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in found.items()],
+    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in right_by.items()],
     caption="Digits read, of 400",
 )
 

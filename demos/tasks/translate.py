@@ -122,10 +122,10 @@ def translated(model, looks_at_source, num_beams):
     """Return the translations of the sources as words, and the share of those without an error."""
     visible = (source != PAD)[:, None] & looks_at_source
     ends = {"start": START, "end": END, "max_tokens": 16}
-    found = translate(model, source, **ends, num_beams=num_beams, source_mask=visible)
-    found = [[THEIRS[word] for word in words] for words in found]
-    right = [words == theirs for words, (_, theirs) in zip(found, pairs, strict=True)]
-    return found, float(np.mean(right))
+    translations = translate(model, source, **ends, num_beams=num_beams, source_mask=visible)
+    translations = [[THEIRS[word] for word in words] for words in translations]
+    right = [words == theirs for words, (_, theirs) in zip(translations, pairs, strict=True)]
+    return translations, float(np.mean(right))
 
 
 greedy, exact = translated(model, True, num_beams=1)

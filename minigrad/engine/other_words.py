@@ -24,7 +24,7 @@ OTHER_WORDS: dict[str, str] = {
     "contiguous": "t itself",
     "cpu": "t itself",
     "cuda": "t itself: there is no other device",
-    "decay=": "weight_decay= of AdamW",
+    "decay=": "weight_decay= of AdamW",  # (our own word, before it was PyTorch's)
     "dim": "t.ndim",
     "dim=": "axis=",
     "double": "t.astype(np.float64)",

@@ -100,19 +100,23 @@ def differences(results: dict[str, Given], tolerance: float) -> list[str]:
     (first, truth), *others = results.items()
     lengths = [np.linalg.norm(x) for name, x in truth.items() if name != "losses"]
     least = 0.01 * max(lengths)
-    said = []
+    sentences = []
     for other, found in others:
         if one_has := truth.keys() ^ found.keys():
-            said.append(f"only one of {other} and {first} computes {', '.join(sorted(one_has))}")
+            sentences.append(
+                f"only one of {other} and {first} computes {', '.join(sorted(one_has))}"
+            )
         for name in sorted(truth.keys() & found.keys()):
             x, y = (np.asarray(each[name], float) for each in (truth, found))
             if x.shape != y.shape:
-                said.append(f"{other}: {name} is {y.shape}, and {x.shape} by {first}")
+                sentences.append(f"{other}: {name} is {y.shape}, and {x.shape} by {first}")
                 continue
             apart = np.linalg.norm(y - x) / max(np.linalg.norm(x), least)
             if not apart <= tolerance:  # (a NaN is not)
-                said.append(f"{other} and {first} differ in {name} by {apart:.1e} of its length")
-    return said
+                sentences.append(
+                    f"{other} and {first} differ in {name} by {apart:.1e} of its length"
+                )
+    return sentences
 
 
 def race(
@@ -141,12 +145,12 @@ def processes(
 ) -> Iterator[dict[str, Process]]:
     """Start all contestants of a row at once, and end them together."""
     with ExitStack() as stack:
-        found = {}
+        processes_of = {}
         for name in contestants(row, against):
-            found[name] = Process(name, row, *asked, threads=threads)
-            stack.callback(found[name].process.communicate)
-            stack.callback(found[name].process.kill)
-        yield found
+            processes_of[name] = Process(name, row, *asked, threads=threads)
+            stack.callback(processes_of[name].process.communicate)
+            stack.callback(processes_of[name].process.kill)
+        yield processes_of
 
 
 def ratio(outcome: dict[str, Any], name: str, base: str) -> float:

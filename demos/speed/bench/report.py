@@ -32,8 +32,8 @@ def table(data: dict[str, Any]) -> str:
         unit, factor = ("µs a node", 1e6 / nodes) if nodes else ("ms", 1e3)
         for ours, bases in OURS.items():
             timed = [each["rounds"] for each in both.values() if ours in each["rounds"]]
-            found = " → ".join(_number(factor * median(rounds[ours])) for rounds in timed)
-            cells.append(f"{found} {unit}" if found else "")
+            times = " → ".join(_number(factor * median(rounds[ours])) for rounds in timed)
+            cells.append(f"{times} {unit}" if times else "")
             for base in bases:
                 there = [x for x in both.values() if {ours, base} <= x["rounds"].keys()]
                 cells.append(" → ".join(f"{ratio(each, ours, base):.2f}" for each in there))
