@@ -66,7 +66,11 @@ def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
             at[i : i + 2] += np.array([-0.5, 0.5]) * max(missing, 0.0)
     for y, (_, name, colour) in zip(at, ends, strict=True):
         panel.annotate(
-            *(name, (1.0, y), (5, 0), "axes fraction", "offset points"),
+            name,
+            xy=(1.0, y),
+            xytext=(5, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
             color=colour,
             fontsize=9,
             va="center",

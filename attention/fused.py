@@ -165,15 +165,18 @@ def _fused_attention(
     dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
     batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     Q, K, V = (_in_a_row(x.astype(dtype, copy=False), batch) for x in (Q, K, V))
-    N, C = math.prod(batch), min(block, S)
+    N = math.prod(batch)
+    C = min(block, S)
     at_once = max(1, IN_THE_CACHE // max(1, min(block, T) * C))  # members in an array of scores
     added = _of_members(_stretched(score_bias, T, S), batch) if score_bias.ndim else None
-    may_look, has_key = None, _of_members(np.full((1, T), S > 0), batch)
+    may_look = None
+    has_key = _of_members(np.full((1, T), S > 0), batch)
     if mask is not None:  # whether a query has a key is asked of the mask, since l may be NaN
         allowed = _stretched(mask, T, S)
         any_key = np.expand_dims(allowed.any(axis=-1), -2)  # (…, 1, T)
         may_look, has_key = (_of_members(x, batch) for x in (allowed, any_key))
-    ones, smallest = np.ones(C, dtype), np.finfo(dtype).min
+    ones = np.ones(C, dtype)
+    smallest = np.finfo(dtype).min
     nan, forbidden = dtype.type(np.nan), dtype.type(-np.inf)
     size = min(at_once, N) * min(block, T) * C
 
@@ -193,7 +196,8 @@ def _fused_attention(
                 np.fmin(Z, np.where(in_order, nan, forbidden), out=Z)
             yield columns, Z
 
-    Y, space = np.zeros((N, T, d_v), dtype), np.empty(size, dtype)
+    Y = np.zeros((N, T, d_v), dtype)
+    space = np.empty(size, dtype)
     M, L = np.full((N, 1, T), np.inf, dtype), np.ones((N, 1, T), dtype)  # m and l of all queries
     for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
         n, r = members.stop - members.start, rows.stop - rows.start

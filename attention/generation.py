@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 def stream(
     model: GPT,
     prompt: Any,
-    num_tokens: int,
+    max_new_tokens: int,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -45,7 +45,7 @@ def stream(
     cached: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Array]:
-    """Yield the tokens after a prompt, one step at a time: num_tokens arrays.   (B, T) → (B,), …
+    """Yield the tokens after a prompt, one step at a time.   (B, T) → max_new_tokens times (B,)
 
     temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
     top_k        draw from the k best tokens; None means from all
@@ -61,13 +61,13 @@ def stream(
     drops at random at the first one, for a text that outgrows the model's positions where it does.
     """
     refuse_dropout(model)
-    num_tokens = as_number("num_tokens", num_tokens, 0, whole=True)
+    max_new_tokens = as_number("max_new_tokens", max_new_tokens, 0, whole=True)
     if end is not None:
         end = as_number("end", end, 0, model.tokens.weight.shape[0], whole=True)
     new = _texts(prompt)  # (B, T)
     caches = model.caches() if cached else None
     ended = np.zeros(len(new), bool)  # (B,)
-    for _ in range(num_tokens):
+    for _ in range(max_new_tokens):
         with no_grad():  # (it ends before the yield: the caller goes on with a record)
             logits = model(new, caches=caches).data[:, -1]  # (B, V)
         chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)  # (B,)
@@ -80,14 +80,14 @@ def stream(
             return
 
 
-def generate(model: GPT, prompt: Any, num_tokens: int, **options: Any) -> Array:
-    """Continue the prompt by num_tokens tokens.   (B, T) → (B, T + num_tokens)
+def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> Array:
+    """Continue the prompt by max_new_tokens tokens.   (B, T) → (B, T + max_new_tokens)
 
     The options are those of `stream`, whose steps it joins. With `end` it stops when the last text
     has ended, and the other rows are filled with `end`.
     """
     tokens = _texts(prompt)
-    steps = stream(model, tokens, num_tokens, **options)
+    steps = stream(model, tokens, max_new_tokens, **options)
     return np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
 
 
@@ -169,7 +169,8 @@ def translate(
     refuse_dropout(model)
     end = as_number("end", end, 0, model.target_tokens.weight.shape[0], whole=True)
     num_beams = as_number("num_beams", num_beams, 1, whole=True)
-    sources, found = _texts(source), []
+    sources = _texts(source)
+    found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]  # (1, 1, S)
         memory = model.encode(sources[row : row + 1], source_mask=mask)  # (1, S, d_model)

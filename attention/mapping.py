@@ -154,7 +154,8 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     """
     pieces = _layers({"tokens": "wte", "positions": "wpe", "norm": "ln_f"}, "", theirs)
     for i in range(num_blocks):
-        ours, layer = f"blocks.{i}.", f"{theirs}h.{i}."
+        ours = f"blocks.{i}."
+        layer = f"{theirs}h.{i}."
         qkv = [f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v")]
         for kind in ("weight", "bias"):
             joined = tuple(f"{w}.{kind}" for w in qkv)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-WIDTH, GAP = 7.6, 0.2  # inches: of a figure at most, and between maps
+WIDTH = 7.6  # inches of a figure at most
+GAP = 0.2  # inches between maps
 LETTER = 0.068  # inches, the width of a letter in a cell's name
 FEW = 64  # cells, which leave room for a number in each
 
@@ -64,7 +65,8 @@ def plot_heads(
         _wrapped(f"{name}{_decided(*each)}", cell * S + GAP)
         for name, *each in zip(names, weights, masks, strict=True)
     ]
-    rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
+    rows = -(-H // columns)
+    lines = max(each.count("\n") + 1 for each in said)
     longest = max(map(len, keys))
     turned = longest > 2 and LETTER * longest > cell  # names of columns that would touch
     figure = new_figure(
@@ -72,14 +74,16 @@ def plot_heads(
         rows * (cell * T + 0.15 * lines + 0.2) + (LETTER * longest if turned else 0.2) + 0.1,
     )
     figure.set_layout_engine("compressed")
-    panels, letters = figure.subplots(rows, columns, squeeze=False).ravel(), 8 if cell > 0.2 else 7
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    letters = 8 if cell > 0.2 else 7
     for panel in panels[H:]:
         panel.axis("off")
     for head, (panel, p, may) in enumerate(zip(panels, weights, masks, strict=False)):
         image = panel.imshow(np.ma.array(p, mask=~may), cmap="Blues", vmin=0.0, vmax=largest)
         panel.patch.set(hatch="/////", edgecolor="#b5b5b5")  # which is seen where p is masked
         for t, s in np.argwhere(may) if T * S <= FEW else ():
-            colour, number = "white" if p[t, s] > 0.61 * largest else "black", f"{p[t, s]:.2f}"
+            colour = "white" if p[t, s] > 0.61 * largest else "black"
+            number = f"{p[t, s]:.2f}"
             style = {"color": colour, "fontsize": 8, "ha": "center", "va": "center"}
             panel.text(s, t, number.removeprefix("0"), **style)
         panel.set_xticks(range(S), list(keys), fontsize=letters, rotation=90 if turned else 0)
@@ -89,7 +93,8 @@ def plot_heads(
     more = "max" if np.where(masks, weights, 0).max() > largest else "neither"
     bar = figure.colorbar(image, ax=list(panels), fraction=0.05, aspect=30, extend=more)
     what = "weight of a key (column) for a query (row)\nlog n: the entropy of n equal weights"
-    what += "\nhatched: masked" * (not masks.all())
+    if not masks.all():
+        what += "\nhatched: masked"
     bar.set_label(_wrapped(what, 0.8 * figure.get_figheight()), fontsize=8)
     bar.ax.tick_params(labelsize=8)
     return figure

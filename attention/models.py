@@ -133,7 +133,8 @@ def llama(
     """
     d_ff = 8 * d_model // 3 if d_ff is None else d_ff
     widths: dict[str, Any] = {"num_kv_heads": num_kv_heads, "d_k": d_k, "d_v": d_k}
-    turn, norm = partial(rotary, base=base, pairs=pairs), partial(RMSNorm, eps=eps)
+    turn = partial(rotary, base=base, pairs=pairs)
+    norm = partial(RMSNorm, eps=eps)
     blocks = [
         Block(
             MultiHeadAttention(d_model, num_heads, rotate=turn, attend=attend, rng=rng, **widths),

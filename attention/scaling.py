@@ -64,8 +64,8 @@ head with and without the scale. The laboratory has further measurements.
 
 For each d_k and number of keys: is the median larger without the scale? And the mean?
 
-    >>> from attention.scaling import ratios, sweep
-    >>> for cell in ratios(sweep((64, 512), keys=(5, 64), repeats=3)):
+    >>> from attention.scaling import ratios, saturations
+    >>> for cell in ratios(saturations((64, 512), keys=(5, 64), repeats=3)):
     ...     larger = ("larger" if x > 1 else "smaller" for x in (cell.median, cell.mean))
     ...     print(cell.d_k, cell.keys, *larger)
     64 5 smaller larger
@@ -178,7 +178,7 @@ def saturation(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, and the query
+# What follows: entropies and shares, many measurements and their ratios, their means, and the query
 # that is drawn.
 
 
@@ -215,7 +215,7 @@ def top_tenth(norms: Array) -> float:
     return float(top / squares.sum())
 
 
-def sweep(
+def saturations(
     d_ks: Sequence[int],
     exponents: Sequence[Exponent] = (0.0, 0.5),
     *,

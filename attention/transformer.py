@@ -141,7 +141,8 @@ class Transformer(Module):
         self.source_tokens = Embedding(source_vocab_size, d_model, std=std, rng=rng)
         self.target_tokens = Embedding(target_vocab_size, d_model, std=std, rng=rng)
         self.positions = SinusoidalPositions()
-        sizes, options = (num_blocks, d_model, num_heads, d_ff), options | {"rng": rng}
+        sizes = (num_blocks, d_model, num_heads, d_ff)
+        options = options | {"rng": rng}
         self.encoder = Encoder(*sizes, dropout=dropout, **options)
         self.decoder = Decoder(*sizes, dropout=dropout, **options)
         self.dropout = Dropout(dropout, rng=rng)

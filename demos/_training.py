@@ -46,7 +46,10 @@ class Run:
         rng: np.random.Generator,
     ) -> None:
         keep_memory()  # what a step frees, the next one needs again
-        self.chosen, self.steps, self.what, self.done = chosen, chosen.steps, what, 0
+        self.chosen = chosen
+        self.steps = chosen.steps
+        self.what = what
+        self.done = 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}
         self.about = {name: getattr(chosen, name) for name in FIXED}
@@ -128,16 +131,17 @@ class Run:
         """Load the checkpoint."""
         try:
             facts = checkpoint_facts(self.path)
-            for name, said in FIXED.items():
+            for name, option in FIXED.items():
                 if facts.get(name) != self.about[name]:
                     self._stop(
-                        f"{self.path} was begun with another {said}, {facts.get(name)} and not "
+                        f"{self.path} was begun with another {option}, {facts.get(name)} and not "
                         f"{self.about[name]}: start again without --resume"
                     )
             load_checkpoint(self.path, **self.parts)
         except (ValueError, LookupError, OSError) as error:
             self._stop(f"cannot resume: {error}; start again without --resume")
-        self.done, self.history = facts["done"], facts["history"]
+        self.done = facts["done"]
+        self.history = facts["history"]
 
 
 def forget(chosen: Namespace) -> None:
@@ -156,7 +160,8 @@ class Marks:
     """
 
     def __init__(self, chosen: Namespace) -> None:
-        self.enforced, self.every = not chosen.quick, chosen.marks
+        self.enforced = not chosen.quick
+        self.every = chosen.marks
         self.failed: list[str] = []
         self.rows: list[list[str]] = []
 

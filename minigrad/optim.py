@@ -7,10 +7,10 @@ and how steeply, but only at the present parameters. Each optimizer answers in i
               in the same direction add up, and steps in opposite directions cancel
     Adam      divides each element's step by the recent size of its own gradient, so that all
               elements move about equally fast (Kingma & Ba 2014)
-    AdamW     Adam, and each step also shrinks the weights a little. This **decay** works against
-              learning the examples by heart. If it were added to the gradient, Adam would divide it
-              too, and weights with large gradients would hardly decay. AdamW therefore shrinks the
-              weights directly (Loshchilov & Hutter 2017)
+    AdamW     Adam, and each step also shrinks the weights a little. This **weight decay** works
+              against learning the examples by heart. If it were added to the gradient, Adam would
+              divide it too, and weights with large gradients would hardly decay. AdamW therefore
+              shrinks the weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
 1.1). It skips a **frozen** parameter, whose `requires_grad` was set to False. A training loop is
@@ -236,9 +236,9 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam, and p ← (1 - lr · decay) p before it, apart from the gradient (Loshchilov & Hutter).
+    """Adam, and p ← (1 - lr · weight_decay) p before it, apart from the gradient.
 
-    decay          each step multiplies a weight by 1 - lr · decay
+    weight_decay   each step multiplies a weight by 1 - lr · weight_decay
     matrices_only  leave out parameters with fewer than two axes: biases, and the gains of norms
     """
 
@@ -250,17 +250,17 @@ class AdamW(Adam):
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        decay: float = 0.01,
+        weight_decay: float = 0.01,
         matrices_only: bool = False,
     ) -> None:
         super().__init__(parameters, lr, betas=betas, eps=eps)
-        self.decay = as_number("decay", decay, 0)
+        self.weight_decay = as_number("weight_decay", weight_decay, 0)
         self.matrices_only = matrices_only
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Make one step of one parameter."""
         if p.ndim > 1 or not self.matrices_only:
-            self.give(p, p.data * (1 - self.lr * self.decay))
+            self.give(p, p.data * (1 - self.lr * self.weight_decay))
         super().update(p, g, memory)
 
 

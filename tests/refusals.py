@@ -288,7 +288,7 @@ SGD([t], 1.0, momentum=1) → ValueError: ^momentum must be a number, 0 ≤ mome
 Adam([t], betas=(0.9, 1.0)) → ValueError: ^betas\[1\] must be a number, 0 ≤ betas.* < 1: got 1.0$
 Adam([t], betas=(0.9,)) → ValueError: ^betas must be two numbers: got \(0.9,\)$
 Adam([t], eps=0.0) → ValueError: ^eps must be a number, 0 < eps < ∞: got 0.0$
-AdamW([t], decay=-1) → ValueError: ^decay must be a number, 0 ≤ decay < ∞: got -1$
+AdamW([t], weight_decay=-1) → ValueError: ^weight_decay must be a number, 0 ≤ weight_decay < ∞: got
 clip_gradients([t], -1.0) → ValueError: ^max_norm must be a number, 0 < max_norm ≤ ∞: got -1.0$
 """
 

@@ -65,8 +65,7 @@ WEB = 2_700  # .js, .css and .html
 DATA = {  # what a command wrote
     "demos/laboratory/results_full_steps.json",  # laboratory --full
     "demos/laboratory/results_full_trained.json",
-    "demos/pretrained/real_heads.jsonl",  # pretrained --full
-    "demos/pretrained/results_full.jsonl",
+    "demos/pretrained/real_heads.jsonl",  # python -m demos.pretrained._real_heads
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -184,22 +185,40 @@ def test_a_part_of_another_kind_is_refused_in_both_directions(tmp_path, part, gi
 
 
 def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path):
-    path, other = save_checkpoint(tmp_path / "c", **run(), step=1), run(seed=5)
-    whole, arrays = path.read_bytes(), {"x": np.zeros(3)}
-    header = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
-    about = header["__metadata__"]["minigrad"].partition(" ")[2]  # without its checksum
-    unchecked = safetensors.numpy.save(safetensors.numpy.load(whole), {"minigrad": about})
-    damaged = [b"", b"not at all", whole[:30], whole[: len(whole) // 2], unchecked]
-    half = b'{"x": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}'
-    foreign = [safetensors.numpy.save(arrays, about) for about in (None, {"format": "pt"})]
-    foreign += [len(half).to_bytes(8, "little") + half + b"00", b"PK, as a .pt file begins"]
+    path = save_checkpoint(tmp_path / "c", **run(), step=1)
+    other = run(seed=5)
     before = everything(other)
-    for data in damaged + foreign:
+    whole = path.read_bytes()
+    end = 8 + int.from_bytes(whole[:8], "little")  # of the header
+    about = json.loads(whole[8:end])["__metadata__"]["minigrad"].partition(" ")[2]
+    arrays = {"x": np.zeros(3)}
+    half = b'{"x": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}'
+    foreign = "save_checkpoint did not write it"
+    changed = "it is not what was written (the checksum differs)"
+    files = [  # what the file holds, and the reason that is given
+        (b"", "Error while deserializing header: header too small"),
+        (b"not at all", "Error while deserializing header: header too large"),
+        (b"PK, as a .pt file begins", "Error while deserializing header: header too large"),
+        (whole[:30], "Error while deserializing header: invalid header length"),
+        (whole[: end // 2], "Error while deserializing header: invalid header length"),
+        (whole[:8] + b"x" * (end - 8) + whole[end:], "Error while deserializing header: invalid"),
+        (whole[:end], "Error while deserializing header: incomplete metadata"),
+        (whole[:-1], "Error while deserializing header: incomplete metadata"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), changed),
+        (safetensors.numpy.save(safetensors.numpy.load(whole), {"minigrad": about}), changed),
+        (safetensors.numpy.save(arrays), foreign),
+        (safetensors.numpy.save(arrays, {"format": "pt"}), foreign),
+        (len(half).to_bytes(8, "little") + half + b"00", foreign),
+    ]
+    for data, reason in files:
         path.write_bytes(data)
-        words = r"save_checkpoint did not write it: help\(" if data in foreign else ""
-        words = f"is not a checkpoint of minigrad, or is damaged: {words}"
-        with pytest.raises(ValueError, match=words):
+        words = f"{path} is not a checkpoint of minigrad, or is damaged: {reason}"
+        with pytest.raises(ValueError, match=f"^{re.escape(words)}.*; for weights of PyTorch's"):
             load_checkpoint(path, **other)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path))} is not a checkpoint"):
+        load_checkpoint(tmp_path, **other)
+    with pytest.raises(FileNotFoundError, match=r"No such file .*/nothing"):
+        load_checkpoint(tmp_path / "nothing", **other)
     assert everything(other) == before
 
 

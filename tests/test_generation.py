@@ -87,14 +87,20 @@ def test_top_k_and_top_p_together_keep_what_both_keep():
     np.testing.assert_array_equal(both > 0, (one > 0) & (other > 0))
 
 
+def test_the_old_name_of_the_number_of_tokens_is_refused():
+    for use, words in ((stream, "keyword argument 'num_tokens'"), (generate, "'max_new_tokens'$")):
+        with pytest.raises(TypeError, match=words):
+            use(MODELS["gpt2"](), PROMPT, num_tokens=3)
+
+
 @models
-@pytest.mark.parametrize("num_tokens", [0, 7])
-def test_greedy_text_is_the_best_word_after_the_best_word(make, num_tokens):
+@pytest.mark.parametrize("max_new_tokens", [0, 7])
+def test_greedy_text_is_the_best_word_after_the_best_word(make, max_new_tokens):
     model, words = lively(make()), PROMPT
-    for _ in range(num_tokens):
+    for _ in range(max_new_tokens):
         best = np.argmax(model(words).data[:, -1], axis=-1)
         words = np.concatenate([words, best[:, None]], axis=1)
-    np.testing.assert_array_equal(generate(model, PROMPT, num_tokens, temperature=0), words)
+    np.testing.assert_array_equal(generate(model, PROMPT, max_new_tokens, temperature=0), words)
 
 
 # ---------------------------------------------------------------- law

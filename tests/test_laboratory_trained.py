@@ -16,7 +16,7 @@ from attention.laboratory.trained import (
     SHIFT,
     SLOWED,
     Look,
-    Recall,
+    MultiHeadRecall,
     changes,
     measured,
     steppers,
@@ -41,7 +41,7 @@ def small(a=0.5, **options):
 
 def model_and_batch(d_k=11, num_heads=4, size=7):
     rng = np.random.default_rng(0)
-    model = Recall(num_heads, d_k, power(0.5)(d_k), rng=rng)
+    model = MultiHeadRecall(num_heads, d_k, power(0.5)(d_k), rng=rng)
     g = rng.standard_normal((size, num_heads, 1, 32 // num_heads))
     return model, recall_batch(size, rng=rng), g
 
@@ -156,7 +156,7 @@ def test_slowed_means_the_rate_of_w_q_and_w_k_alone():
 
 def test_another_w_q_is_enough_for_the_second_task():
     rng = np.random.default_rng(0)
-    model = Recall(4, 5, 5**-0.5, rng=rng)
+    model = MultiHeadRecall(4, 5, 5**-0.5, rng=rng)
     asked, keys, values, _ = recall_batch(11, rng=rng)
     first = model(asked, keys, values).data
     table = model.keys.weight.data  # (SYMBOLS, d_model): 16 independent vectors

@@ -37,9 +37,12 @@ OPTIMIZERS = {
         lambda p: Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
         lambda t, p: t.Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
     ),
-    "AdamW": (lambda p: AdamW(p, 0.1, decay=0.05), lambda t, p: t.AdamW(p, 0.1, weight_decay=0.05)),
+    "AdamW": (
+        lambda p: AdamW(p, 0.1, weight_decay=0.05),
+        lambda t, p: t.AdamW(p, 0.1, weight_decay=0.05),
+    ),
     "AdamW, matrices only": (
-        lambda p: AdamW(p, 0.1, decay=0.05, matrices_only=True),
+        lambda p: AdamW(p, 0.1, weight_decay=0.05, matrices_only=True),
         lambda t, p: t.AdamW(
             [{"params": p[:1]}, {"params": p[1:], "weight_decay": 0.0}], 0.1, weight_decay=0.05
         ),
@@ -121,6 +124,29 @@ def test_float32_stays_float32(make):
     assert {x.dtype for x in kept} <= {np.dtype(np.float32)}
 
 
+def test_a_state_written_when_weight_decay_was_called_decay_goes_on():
+    """A state holds no options, so it does not know the old name. (Written by hand.)"""
+    parameters = leaves()
+    optimizer = AdamW(parameters, weight_decay=0.05)
+    as_bytes = lambda text: np.frombuffer(text.encode(), np.uint8)
+    old = {"kind": as_bytes("AdamW of 2 parameters"), "names": as_bytes("0\n1")}
+    old |= {"steps": np.array(7), "lr": np.array(0.1)}
+    old |= {
+        "0.m": W,
+        "0.v": W**2,
+        "0.t": np.array(7.0),
+        "1.m": B,
+        "1.v": B**2,
+        "1.t": np.array(7.0),
+    }
+    optimizer.load_state_dict(old)
+    assert (optimizer.steps, optimizer.lr, optimizer.weight_decay) == (7, 0.1, 0.05)
+    assert optimizer.state_dict().keys() == old.keys()
+    np.testing.assert_array_equal(optimizer.memory[1]["v"], B**2)
+    (w, _) = next(steps(optimizer, parameters, 1))
+    assert not np.array_equal(w, W)
+
+
 def test_a_parameter_without_a_gradient_stays_where_it_is():
     w, b = leaves()
     optimizer = Adam([w, b], 0.1)
@@ -148,7 +174,7 @@ def test_what_is_frozen_stays_where_it_is_whatever_gradient_and_velocity_it_has(
 
 def test_options_from_numpy_leave_float32_as_it_is():
     p, x = Tensor(np.ones(3, np.float32), requires_grad=True), np.float64(0.1)
-    for optimizer in (SGD([p], x, momentum=x), AdamW([p], x, betas=(x, x), eps=x, decay=x)):
+    for optimizer in (SGD([p], x, momentum=x), AdamW([p], x, betas=(x, x), eps=x, weight_decay=x)):
         p.grad = np.ones(3, np.float32)
         optimizer.lr = np.float64(0.2)  # as a schedule may set it
         optimizer.step()

@@ -12,8 +12,8 @@ from attention.scaling import (
     power,
     ratios,
     saturation,
+    saturations,
     summary,
-    sweep,
     top_tenth,
     typical_query,
 )
@@ -23,7 +23,7 @@ from minigrad import Tensor, gradients
 @pytest.fixture(scope="module")
 def swept():
     """Return (d_k, a) → each measurement's mean over five repeats."""
-    found = summary(list(sweep([4, 64, 256, 512, 1024], repeats=5)))
+    found = summary(list(saturations([4, 64, 256, 512, 1024], repeats=5)))
     return {which: {name: m for name, (m, _) in by.items()} for which, by in found.items()}
 
 
@@ -80,7 +80,7 @@ def test_the_entropy_is_1_of_equal_weights_and_0_of_a_single_one():
 
 
 def test_a_summary_groups_by_width_and_exponent():
-    rows = list(sweep([3, 5], repeats=2))
+    rows = list(saturations([3, 5], repeats=2))
     assert list(summary(rows)) == [(3, 0.0), (3, 0.5), (5, 0.0), (5, 0.5)]
     mean, spread = summary(rows)[5, 0.5]["entropy"]
     first, second = (row.entropy for row in rows if (row.d_k, row.a) == (5, 0.5))
@@ -124,7 +124,7 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
 @pytest.fixture(scope="module")
 def cells():
     """Return (d_k, keys) → the ratios of the twelve cells of chapter 16's table."""
-    found = ratios(sweep([64, 128, 512, 1024], keys=[5, 64, 1024], repeats=3, seed=1))
+    found = ratios(saturations([64, 128, 512, 1024], keys=[5, 64, 1024], repeats=3, seed=1))
     return {(cell.d_k, cell.keys): cell for cell in found}
 
 
@@ -152,7 +152,7 @@ def test_the_mean_is_larger_without_the_scale_in_all_cells_and_the_tenth_has_mor
 
 
 def test_a_ratio_is_paired_by_repeat_and_has_a_standard_error():
-    rows = list(sweep([7], keys=[5], repeats=2))
+    rows = list(saturations([7], keys=[5], repeats=2))
     assert rows[0].score_variance == pytest.approx(7 * rows[1].score_variance)  # the same draws
     (cell,) = ratios(rows)
     logs = [np.log10(rows[i].gradient_median / rows[i + 1].gradient_median) for i in (0, 2)]

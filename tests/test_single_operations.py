@@ -4,10 +4,14 @@ That every rule is right on ordinary inputs is shown by the table of coverage, a
 it goes unnoticed by `test_mutation.py`.
 """
 
+import math
+import sys
+
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradients, matmul, ops
+from minigrad import Tensor, erf, gradcheck, gradients, matmul, ops
+from minigrad.ops import error_function
 
 random = np.random.default_rng(3)
 B, T, S, K = 2, 3, 5, 7
@@ -69,6 +73,34 @@ def test_matmul_and_its_gradients_equal_three_nested_loops():
     y = matmul(A, B)
     for found, expected in zip((y.data, *gradients(y, [A, B], g)), (c, da, db), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.fixture(params=["scipy", "math"])
+def error_functions_of(request, monkeypatch):
+    """Look erf up anew, with SciPy or as if it were not installed: the module it comes from."""
+    if request.param == "scipy":
+        pytest.importorskip("scipy.special", reason="SciPy is not installed")
+    else:
+        monkeypatch.setitem(sys.modules, "scipy", None)
+        monkeypatch.setitem(sys.modules, "scipy.special", None)
+    error_function._of_arrays.cache_clear()
+    yield request.param
+    error_function._of_arrays.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (0,), (1001,), (7, 11, 13)])
+def test_erf_is_that_of_the_c_library_with_scipy_and_without(error_functions_of, shape, dtype):
+    x = np.random.default_rng(0).uniform(-7, 7, shape).astype(dtype)
+    y = erf(Tensor(x.T)).data.T  # (strides in another order)
+    exact = np.array([math.erf(v) for v in x.ravel()]).reshape(shape)
+    assert (y.dtype, y.shape) == (dtype, shape)
+    np.testing.assert_allclose(y, exact, rtol=2 * np.finfo(dtype).eps)
+    assert type(erf(x)) is np.ndarray and gradcheck(erf, x.astype(float), order=2)
+    ends = erf(np.array([-np.inf, -6, 0, 6, np.inf, np.nan], dtype))
+    np.testing.assert_array_equal(ends, [-1, -1, 0, 1, 1, np.nan])
+    by_python = error_function._of_arrays() is error_function._by_python
+    assert by_python == (error_functions_of == "math")
 
 
 # ---------------------------------------------------------------- law

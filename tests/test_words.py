@@ -405,9 +405,13 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
             said = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
             with pytest.raises(TypeError, match=said):
                 function(*given, **{theirs: True})
-    for optimizer in (SGD, Adam, AdamW):
-        with pytest.raises(TypeError, match="; instead of weight_decay= use decay= of AdamW$"):
+    for optimizer in (SGD, Adam):
+        with pytest.raises(
+            TypeError, match="; instead of weight_decay= use weight_decay= of AdamW$"
+        ):
             optimizer([leaf()], lr=0.1, weight_decay=0.1)
+    with pytest.raises(TypeError, match="; instead of decay= use weight_decay= of AdamW$"):
+        AdamW([leaf()], decay=0.1)  # (its name until 0.1.0)
     with pytest.raises(TypeError, match="'NoneType'$"):  # (not an error about an option)
         minigrad.primitive(lambda x, /, *, dim: (x + None, None))(leaf(), dim=0)
 

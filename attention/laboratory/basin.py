@@ -102,7 +102,9 @@ Questions = tuple[Array, Array, Array, Array]  # of `recall_batch`
 SYMBOLS = 16  # keys, and as many values
 NARROW = 8  # the d_k at which `follow` changes nothing
 SMALL = 1e-5  # a rate at which one step changes next to nothing
-LEARNED, WINDOW = 0.98, 10  # what counts as learned: this share of the questions of ten batches
+# What counts as learned: this share of the questions in so many batches.
+LEARNED = 0.98
+WINDOW = 10
 KEPT = 50  # how many steps a training goes on after that, to see whether it stays
 
 
@@ -220,7 +222,8 @@ def recall_batch(batch: int = 64, *, pairs: int = 8, rng: np.random.Generator) -
     """Draw questions: the key asked for (B, 1), the pairs' keys and values (B, n), answers (B,)."""
     keys = rng.permuted(np.tile(np.arange(SYMBOLS), (batch, 1)), axis=1)[:, :pairs]  # none twice
     values = rng.integers(0, SYMBOLS, (batch, pairs))
-    rows, asked = np.arange(batch), rng.integers(0, pairs, batch)
+    rows = np.arange(batch)
+    asked = rng.integers(0, pairs, batch)
     return keys[rows, asked][:, None], keys, values, values[rows, asked]
 
 

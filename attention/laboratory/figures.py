@@ -35,7 +35,9 @@ def plot_steps(
     optimizers = [name for name in NAMES if any(key[0] == name for key in found)]
     figure = new_figure(7.4, 3.6 + 3.2 * len(optimizers))
     panel, *others = figure.subplots(1 + len(optimizers), 1)
-    rises, ends, nearest = step_exponents(first), [], []
+    rises = step_exponents(first)
+    ends = []
+    nearest = []
     for (optimizer, name), colour in zip(NAMES.items(), KINDS, strict=False):
         of_unit = [key for key in rises if key[:2] == (optimizer, "unit")]
         line = {float(a): rises[optimizer, init, a][0] for _, init, a in of_unit}
@@ -53,7 +55,8 @@ def plot_steps(
     panel.grid(alpha=0.25)
     name_ends(panel, ends)
     for panel, optimizer in zip(others, optimizers, strict=True):
-        ends, best = [], []
+        ends = []
+        best = []
         for a, follow in sorted({key[2:4] for key in found if key[:2] == (optimizer, "unit")}):
             of_rate = {lr: found.get((optimizer, "unit", a, follow, d_k, lr)) for *_, lr in found}
             some = [(lr, each) for lr, each in sorted(of_rate.items()) if each and each.learned]

@@ -171,7 +171,7 @@ INITIAL: dict[str, Callable[[int, int], tuple[float, float]]] = {
     # q and k of variance 1, as in the paper's footnote 4: raw scores have std √d_k
     "unit": lambda d_model, d_k: (d_model**-0.5, d_model**-0.5),
     # GPT-2's .02 at 768 features; at another d_model, what gives q and k the same variance, .31
-    "gpt2": lambda d_model, d_k: (0.02 * (768 / d_model) ** 0.5,) * 2,
+    "gpt2": lambda d_model, d_k: (0.02 * (768 / d_model) ** 0.5, 0.02 * (768 / d_model) ** 0.5),
     # T5's: the scale 1/√d_k is part of W_q, so raw scores have std 1
     "t5": lambda d_model, d_k: ((d_model * d_k) ** -0.5, d_model**-0.5),
 }

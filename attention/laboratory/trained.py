@@ -93,7 +93,7 @@ SLOWED = 8.0  # the rate of W_Q and W_K is divided by this
 SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
 
 
-class Recall(Module):
+class MultiHeadRecall(Module):
     """Several heads between a question and pairs of a key and a value; the answer is a value."""
 
     def __init__(self, num_heads: int, d_k: int, scale: float, *, rng: np.random.Generator) -> None:
@@ -209,7 +209,7 @@ def trained_heads(
     every head has to look at another pair. Nothing else changes. As trained and without the scale
     it learns the task once more with W_Q and W_K slowed, and with every_rate= at each of RATES.
     """
-    model = Recall(num_heads, d_k, power(a)(d_k), rng=rng).astype(np.float32)
+    model = MultiHeadRecall(num_heads, d_k, power(a)(d_k), rng=rng).astype(np.float32)
     test = recall_batch(questions, rng=rng)
     d_v = model.attention.w_v.weight.shape[-1] // num_heads
     g = rng.standard_normal((questions, num_heads, 1, d_v)).astype(np.float32)
@@ -252,14 +252,14 @@ def second_tasks(factors: Iterable[str], lr: float, d_k: int) -> list[tuple[str,
     return found
 
 
-def steppers(model: Recall, lr: float, slowed: float = 1.0) -> list[SGD]:
+def steppers(model: MultiHeadRecall, lr: float, slowed: float = 1.0) -> list[SGD]:
     """Return SGD for W_Q and W_K, at the rate lr / slowed, and SGD for all other weights."""
     scoring = [model.attention.w_q.weight, model.attention.w_k.weight]
     others = [p for p in model.parameters() if all(p is not w for w in scoring)]
     return [SGD(scoring, lr / slowed), SGD(others, lr)]
 
 
-def train_step(model: Recall, optimizers: list[SGD], questions: Questions) -> float:
+def train_step(model: MultiHeadRecall, optimizers: list[SGD], questions: Questions) -> float:
     """Make one step on a batch of questions; return the share that was right before it."""
     *question, answer = questions
     logits = model(*question)
@@ -271,7 +271,9 @@ def train_step(model: Recall, optimizers: list[SGD], questions: Questions) -> fl
     return float(np.mean(logits.data.argmax(axis=-1) == answer))
 
 
-def measured(model: Recall, questions: Questions, g: Array, change: str, factor: float) -> Heads:
+def measured(
+    model: MultiHeadRecall, questions: Questions, g: Array, change: str, factor: float
+) -> Heads:
     """Measure all heads while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
     *question, answer = questions
     look = Look(factor)
@@ -297,7 +299,7 @@ def measured(model: Recall, questions: Questions, g: Array, change: str, factor:
 
 
 def steps_of_second_task(
-    model: Recall, optimizers: list[SGD], limit: int, *, rng: np.random.Generator
+    model: MultiHeadRecall, optimizers: list[SGD], limit: int, *, rng: np.random.Generator
 ) -> int | None:
     """Return the steps until 98 % of ten batches are right; None if `limit` are not enough."""
     right: list[float] = []

@@ -40,7 +40,7 @@ def show(drawing, name, caption):
     return page.figure(drawing, name, alt=f"{described(drawing)}.", caption=caption)
 
 
-def as_text(drawing):
+def show_text(drawing):
     """Show a graph as text."""
     shown = f'<pre class="plain" tabindex="0">{escape(str(drawing))}</pre>'
     page.html(shown, str(drawing), "below")
@@ -55,7 +55,7 @@ weights = softmax(q @ k.mT / np.sqrt(4))
 loss = -np.log(weights[0, 2])
 first = graph(loss, grads=True)
 show(first, "first", "One query, three keys")
-as_text(first)
+show_text(first)
 
 # %% README's first picture
 # It shows what leaving out 1/√d_k does to a typical gradient at each station of the way back: the
@@ -91,7 +91,7 @@ with Steps(layer) as steps, unfused():
     loss = (layer(tokens) * rng.standard_normal((5, 12))).sum()
 drawing = graph(loss, grads=True, steps=steps)
 show(drawing, "layer", "A multi-head layer")
-as_text(drawing)
+show_text(drawing)
 
 # %% A GPT
 # Equal blocks are drawn once. The strip below them shows the gradient at the output of the others.

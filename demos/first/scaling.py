@@ -16,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from attention import attention
-from attention.scaling import DEAD, MEASURED, ratios, summary, sweep, typical_query
+from attention.scaling import DEAD, MEASURED, ratios, saturations, summary, typical_query
 from demos import options
 from demos.first._sweep import plot_sweep, plus_minus
 from demos.laboratory._figures import plot_map
@@ -43,7 +43,7 @@ CELLS = ((D_K, KEYS), (64, 64), (64, 1024))  # the extreme, and the width of the
 rows = []
 for d_k, keys in tqdm([*product(D_KS, NS)], desc="the map"):
     times = REPEATS if keys == MANY or (d_k, keys) in CELLS else 1
-    rows += sweep((d_k,), repeats=times, keys=keys, seed=chosen.seed)
+    rows += saturations((d_k,), repeats=times, keys=keys, seed=chosen.seed)
 cells = ratios(rows)
 larger = [cell.median > 1 for cell in cells]
 extreme, usual, longer = (next(c for c in cells if (c.d_k, c.keys) == each) for each in CELLS)

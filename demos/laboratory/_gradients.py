@@ -8,7 +8,11 @@ from attention.scaling import heads, ratios
 from demos.laboratory._figures import plot_distributions, plot_hill, plot_map
 
 POINTS = ((64, 64), (64, 1024), (512, 5))  # d_k and keys of figure 2
-LARGER, UNEQUAL, FLAT, TOP = 1.5, 1.1, 1.4, 1.5  # the marks of what is claimed
+# The marks of what is claimed.
+LARGER = 1.5
+UNEQUAL = 1.1
+FLAT = 1.4
+TOP = 1.5
 GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial weights
 
 
@@ -17,7 +21,8 @@ class Map:
 
     def __init__(self, rows, of_gpt2):
         self.cells, self.of_gpt2 = ratios(rows), ratios(of_gpt2)
-        self.repeats, self.queries = self.cells[0].repeats, rows[0].queries
+        self.repeats = self.cells[0].repeats
+        self.queries = rows[0].queries
         self.fewer = of_gpt2[0].queries
         self.usual = [c for c in self.cells if 16 <= c.d_k <= 128 and c.keys >= 64]
         self.wide = [c for c in self.cells if c.d_k >= 16]

@@ -18,11 +18,12 @@ from attention.laboratory.basin import (
 )
 from attention.laboratory.figures import NAMES, plot_steps
 from attention.laboratory.sharpness import head_sharpness, slope
-from demos._kept import made
+from demos._json_lines import made
 from minigrad.runs.saving import write_whole
 
 LIMIT = 400  # steps of a training
-NEAR, SLOWER = 1.3, 5  # how far apart equal steps may be, and how many times more slower ones are
+NEAR = 1.3  # how far apart equal steps may be
+SLOWER = 5  # how many times more slower ones are
 FULL = Path(__file__).with_name("results_full_steps.json")  # what a run with --full has found
 
 
@@ -51,7 +52,8 @@ def sweeps(size):
         "first steps of T5": (first_step, first | {"a": [0.0], "init": ["t5"]}, draws, way[::2]),
     }
     if full:
-        sgd, adam = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0], [0.003, 0.01, 0.03, 0.1]
+        sgd = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
+        adam = [0.003, 0.01, 0.03, 0.1]
         runs = {
             "SGD": trainings("sgd", sgd, [8, 512], [0.0, 0.5, 1.0]),
             "SGD that follows": trainings("sgd", sgd, [8, 512], [1.0], 1.0),
@@ -97,7 +99,10 @@ class Found:
     """
 
     def __init__(self, about, rises, outcomes, slopes):
-        self.about, self.rises, self.outcomes, self.slopes = about, rises, outcomes, slopes
+        self.about = about
+        self.rises = rises
+        self.outcomes = outcomes
+        self.slopes = slopes
 
     @classmethod
     def of(cls, measured, about):
@@ -176,7 +181,7 @@ def error(of):
     return f"{of[0]:.2f} ± {of[1]:.2f}"
 
 
-class Steps:
+class StepsToLearn:
     """Figure 4, its claims and their marks."""
 
     def __init__(self, measured, *, seed, size):
@@ -209,7 +214,8 @@ class Steps:
 
     def judge(self, marks):
         """Judge this run: a claim is falsified if its mark fails."""
-        run, both = self.run, (self.narrow, self.wide)
+        run = self.run
+        both = (self.narrow, self.wide)
         for optimizer, a in (("sgd", 0.5), ("adam", 1.0)):
             what = (
                 f"{NAMES[optimizer]}: distance from {a:g} of the exponent with the steadiest step"
@@ -242,7 +248,8 @@ class Steps:
     @property
     def claims(self):
         """Return the rows of the report's table: claim, effect, repeats, condition of failure."""
-        full, times = self.full, self.full.about["repeats"]
+        full = self.full
+        times = self.full.about["repeats"]
         rise = lambda *key: error(full.rises[key])
         best = lambda *key: str(full.best(*key))
         ratios = full.ratios(*self.one_number, [0.003, 0.01, 0.03])

@@ -22,13 +22,15 @@ from attention.laboratory.trained import (
     trained_heads,
 )
 from attention.scaling import deviation
-from demos._kept import read
+from demos._json_lines import read
 from demos.pretrained._kept_heads import TwoModels, kept_heads
 
 KEPT = Path(__file__).with_name("results_full_trained.json")
 HEADER = ["trained with", "d_k", "then", "right", "loss", "dead for L", "dead for g", "2nd task"]
 RATES = ["d_k", "scale", "W_Q, W_K"]
-LOST, SLOWER = 0.05, 1.2  # the marks of what is claimed
+# The marks of what is claimed.
+LOST = 0.05
+SLOWER = 1.2
 NAMES = {0.5: "1/√d_k", 0.0: "no scale"}
 
 
@@ -55,7 +57,9 @@ class Trained:
 
     def __init__(self, rows, a, d_k):
         self.rows = [row for row in rows if (row.d_k, row.a) == (d_k, a)]
-        self.a, self.d_k, self.lr = a, d_k, self.rows[0].lr
+        self.a = a
+        self.d_k = d_k
+        self.lr = self.rows[0].lr
         self.changes = [end.change for end in self.rows[0].end]
 
     def ends(self, name, change="as trained"):
@@ -105,7 +109,8 @@ class AllTrained:
         """Return the rows of the report's table: claim, effect, repeats, condition of failure."""
         scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
         trainings = f"{len(scaled.rows)} trainings (--full)"
-        real, grows = len(self.heads.rows), self.heads.count("mean", 1)
+        real = len(self.heads.rows)
+        grows = self.heads.count("mean", 1)
         return [
             [
                 "A model that has learned a look-up keeps its answers without the scale, and "

@@ -22,9 +22,9 @@ import math
 from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
-from demos._kept import keep, made
+from demos._json_lines import keep, made
 from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
-from demos.laboratory._steps import FULL, Steps
+from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps
 from demos.laboratory._trained import KEPT, AllTrained
 from demos.laboratory._trained import sweeps as sweeps_of_trained
@@ -98,7 +98,7 @@ SECTIONS = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),
-    steps := Steps(measured, seed=chosen.seed, size=size),
+    steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
 ]
 if chosen.full:

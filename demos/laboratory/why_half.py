@@ -17,7 +17,7 @@ descent, a longer one moves the query further. A query with less than 0.001 is c
 import math
 
 from attention.figures import REFERENCE, SCALED, SCALED_TWICE, UNSCALED, name_ends, new_figure
-from attention.scaling import ratios, sweep, top_tenth
+from attention.scaling import ratios, saturations, top_tenth
 from demos import options
 from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
 from demos.pages.publish import publish
@@ -31,7 +31,7 @@ page = publish(chosen)
 # The page computes in the browser, at each move. It works without a network, and can be mailed. Its
 # 64 keys are one row of the map in chapter 16.
 
-few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024), seed=chosen.seed))
+few, usual, many = ratios(saturations((64,), keys=(5, 64, 1024), seed=chosen.seed))
 page.finding(
     f"With {usual.keys} keys and d_k = 64, the width of the paper's heads, a typical query's "
     f"gradient is {usual.median:.1f} times larger without a scale than with 1/√d_k. With "
@@ -169,7 +169,7 @@ page.figure(
 
 below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
 second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
-others = [row.gradient_median for row in sweep([1024], (0.0,), repeats=5, seed=chosen.seed)]
+others = [row.gradient_median for row in saturations([1024], (0.0,), repeats=5, seed=chosen.seed)]
 page.say(
     "So without a scale the gradients are unequal. At d_k = 64 the tenth of the queries with the "
     f"longest ones has {tenth[0.0]:.0%} of the squared gradient, and with 1/√d_k {tenth[0.5]:.0%}."

@@ -14,7 +14,7 @@ OPTIMIZERS: dict[str, Callable[[list[Tensor], float], Optimizer]] = {
     "SGD": SGD,
     "SGD with momentum": lambda p, rate: SGD(p, rate, momentum=MOMENTUM),
     "Adam": Adam,
-    "AdamW": lambda p, rate: AdamW(p, rate, decay=DECAY),
+    "AdamW": lambda p, rate: AdamW(p, rate, weight_decay=DECAY),
 }
 PANELS: tuple[Axes, Axes] = (112, 199, 70, 70), (112, 402, 70, 70)
 

@@ -23,7 +23,8 @@ PROBLEMS = {  # the name of a model's folder in the wheel: every problem, and it
     "div": {f"{a}/{b}=": f"Q{a // b}R{a % b}" for a in DIGITS for b in range(1, 10)},
 }
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-END, LONGEST = 2, 5  # the token that ends an answer, and the tokens of an answer at most
+END = 2  # the token that ends an answer
+LONGEST = 5  # tokens of an answer at most
 WRITTEN = 40  # the tokens that a GPT writes, to be compared
 
 
@@ -56,12 +57,17 @@ def compare_calculator(name: str) -> Calculates:
     model, ids = calculator(folder)
     from mathformer.llama import TinyLlama
 
-    author, same, difference, largest = TinyLlama(str(folder)), 0, 0.0, 0.0
+    author = TinyLlama(str(folder))
+    same = 0
+    difference = 0.0
+    largest = 0.0
     for problem, ours in zip(PROBLEMS[name], answers(name, model, ids), strict=True):
         prompt = [ids[character] for character in problem]
         theirs = author.generate(prompt, LONGEST, END)
         same += ours == theirs
-        text, caches, steps = prompt + theirs, None, []
+        text = prompt + theirs
+        caches = None
+        steps = []
         with no_grad():
             logits = model([text]).data[0]
         for position, token in enumerate(text):

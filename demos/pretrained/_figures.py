@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention.figures import OF_SCALE, REFERENCE, SCALED, UNSCALED, name_ends, new_figure
+from attention.figures import REFERENCE, SCALED, UNSCALED, name_ends, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,13 +22,13 @@ def plot_ratios(models: Mapping[str, tuple[Any, Any, Any]]) -> Figure:
     panels = figure.subplots(1, len(models), sharex=True, sharey=True)
     for panel, (name, (entropy, ratios, errors)) in zip(panels, models.items(), strict=True):
         panel.axhline(1.0, color=REFERENCE, linewidth=1)
-        for middle, error, style, face, said in zip(
+        for middle, error, style, face, average in zip(
             ratios, errors, "o^", (UNSCALED, "none"), ("median", "mean"), strict=True
         ):
             low, high = np.exp(middle - 2 * error), np.exp(middle + 2 * error)
             panel.vlines(entropy, low, high, color=UNSCALED, linewidth=1, alpha=0.6)
             looks = {"color": UNSCALED, "markerfacecolor": face, "markersize": 5}
-            panel.plot(entropy, np.exp(middle), style, **looks, label=f"{said} over the queries")
+            panel.plot(entropy, np.exp(middle), style, **looks, label=f"{average} over the queries")
         panel.set(yscale="log", xlabel="entropy / log n with the scale (1: equal weights)")
         panel.set_title(f"{name}: {len(entropy)} heads", fontsize=10)
         panel.grid(alpha=0.25)
@@ -56,36 +56,4 @@ def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]])
     panel.set_title("The loss is smallest near the scale of the training", fontsize=10)
     panel.grid(alpha=0.25)
     name_ends(panel, [(values[-1], name, REFERENCE) for name, values in losses.items()])
-    return figure
-
-
-def plot_recovery(
-    losses: Mapping[tuple[str, int, float], Any], looks: Sequence[int], trained: Sequence[float]
-) -> Figure:
-    """Draw both losses over the steps, a line for each part that learns and each start.
-
-    losses   (part, texts, a): an array (2, seeds, looks), of the learned texts and of others
-    looks    the steps after which they were taken; trained are the losses with the trained scale
-    """
-    figure = new_figure(8.6, 4.2)
-    panels = figure.subplots(1, 2, sharey=True)
-    least = min(texts for _, texts, _ in losses)
-    for i, (panel, line, said) in enumerate(
-        zip(panels, trained, ("learned", "other"), strict=True)
-    ):
-        panel.axhline(line, color=SCALED, linewidth=1.2)
-        ends = [(line, "1/√d_k, as it was", SCALED)]
-        for (part, texts, a), both in losses.items():
-            values = both[i].mean(axis=0)
-            style = "^:" if part == "temperatures" else "o-" if texts == least else "s--"
-            colour, start, _ = OF_SCALE[a]
-            name = "temperatures" if part == "temperatures" else f"W_Q, W_K, {texts} texts"
-            panel.plot(looks[: len(values)], values, style, color=colour, markersize=4)
-            ends.append((values[-1], f"{start}: {name}", colour))
-        panel.set(xlabel="step")
-        panel.set_title(f"loss on {said} texts", fontsize=10)
-        panel.grid(alpha=0.25)
-    name_ends(panels[-1], ends)
-    panels[0].set_ylabel("loss")
-    figure.suptitle("W_Q and W_K overfit a few texts; temperatures learn the scale", fontsize=10)
     return figure

@@ -50,7 +50,7 @@ def set_scale(model: GPT, scale: Any) -> None:
 def multiplied(
     blocks: Any, factors: Iterable[Any], asked: list[Any] | None = None
 ) -> Iterator[None]:
-    """Multiply every head's scores by a factor of its own: q by numbers or a tensor of (H,).
+    """Multiply every head's scores by a factor of its own: q by numbers of (H,).
 
     A layer has one scale for all of its heads. But a score is linear in its query, so the queries
     can be multiplied instead. asked gets (q, k, scale) of each layer, with q as it was before.
@@ -61,8 +61,8 @@ def multiplied(
             scale = scale_factor(q, k, scale)
             if asked is not None:
                 asked.append((q, k, scale))
-            by = factor if isinstance(factor, Tensor) else np.asarray(factor, q.dtype)
-            return attention(q * by.reshape(-1, 1, 1), k, v, scale=scale, **options)
+            by = np.asarray(factor, q.dtype).reshape(-1, 1, 1)
+            return attention(q * by, k, v, scale=scale, **options)
 
         return attend
 

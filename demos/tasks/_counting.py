@@ -53,7 +53,8 @@ def chances(
 
     choices  how many characters there are: the lowest order of all gives them equal probabilities
     """
-    p, found = 1 / choices, []
+    p = 1 / choices
+    found = []
     for n, counts in enumerate(following):
         after = counts.get(before[len(before) - n :])
         if after:

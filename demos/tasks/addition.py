@@ -16,8 +16,8 @@ from attention import GPT, LearnedPositions, causal_mask, generate
 from attention.maps import plot_heads
 from attention.transformer import Stack
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, Linear
@@ -27,9 +27,14 @@ SECONDS = 16  # of a run
 
 chosen = options("addition", __doc__.splitlines()[0], steps=1000, quick=10)
 page = publish(chosen)
-PLUS, EQUALS, BATCH = 10, 11, 32
-PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
-D_MODEL, HEADS, BLOCKS = 64, 4, 2
+PLUS = 10
+EQUALS = 11
+BATCH = 32
+PROMPT = 8  # abc+def=
+LENGTH = 12  # with the four digits of the sum
+D_MODEL = 64
+HEADS = 4
+BLOCKS = 2
 
 # %% The data
 # One sum in a hundred is held out and never trained on: the number abcdef of its six digits is

@@ -25,8 +25,8 @@ from attention import attention, causal_mask, generate, llama
 from attention.figures import ABLATION, MODEL, name_ends, new_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._losses import centred, draw_levels, draw_line
 from demos._training import Run
+from demos._training_curves import centred, draw_levels, draw_line
 from demos.pages.publish import publish
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
@@ -36,7 +36,11 @@ SECONDS = 42  # of a run
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
 page = publish(chosen)
-T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
+T = 64
+BATCH = 16
+D_MODEL = 96
+HEADS = 4
+BLOCKS = 2
 
 # %% The text: what `help("while")` and its like show in every Python
 # Each paragraph is taken once: otherwise the held-out part would hold paragraphs of the training
@@ -80,7 +84,8 @@ train_ids, held_out_ids = to_ids(train_text), to_ids(held_out_text)
 
 def held_out_bits(model, length):
     """Return the bits per held-out character of a model that sees `length` characters at a time."""
-    half, losses = length // 2, []
+    half = length // 2
+    losses = []
     starts = np.arange(FIRST - 1 - half, LAST - half, max(half, 1))
     windows = held_out_ids[starts[:, None] + np.arange(length + 1)]
     with no_grad():
@@ -137,7 +142,8 @@ bits, bits_of_one = run.history["held_out"][-1], run_of_one.history["held_out"][
 
 # %% Bits for each character
 
-figure, ends = new_figure(5.4, 4.6), []
+figure = new_figure(5.4, 4.6)
+ends = []
 axes = figure.subplots()
 for name, one, colour, style in (
     (f"shown {T} characters", run, MODEL, "-"),
@@ -198,9 +204,9 @@ page.marks.at_most("fused attention, its distance in bits", distance, 1e-4, ".0e
 # %% What it writes
 # Both texts continue "The ", drawn at temperature 0.8.
 
-for when, shown in (("Before the training", before), ("After the training", written(model))):
+for when, sample in (("Before the training", before), ("After the training", written(model))):
     with page.folded(when):
-        page.html(f'<pre style="white-space: pre-wrap">{escape(shown)}</pre>')
+        page.html(f'<pre style="white-space: pre-wrap">{escape(sample)}</pre>')
 
 # %% The blank in “The sky is ___”
 # A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
@@ -266,15 +272,17 @@ def measured(blocks):
     model.blocks = blocks
     step = lambda: gradients(cross_entropy(model(tokens), targets), parameters)
     tracemalloc.start()  # NumPy reports its arrays to it
-    found, (_, peak) = step(), tracemalloc.get_traced_memory()
+    result = step()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     started = time.perf_counter()
     for _ in range(5):
         step()
-    return found, peak / 1e6, (time.perf_counter() - started) / 5
+    return result, peak / 1e6, (time.perf_counter() - started) / 5
 
 
-blocks, parameters = model.blocks, model.parameters()
+blocks = model.blocks
+parameters = model.parameters()
 tokens, targets = (train_ids[i : i + BATCH * T].reshape(BATCH, T) for i in (0, 1))
 plain, megabytes, seconds = measured(blocks)
 again, fewer, longer = measured([recomputed(block) for block in blocks])
@@ -293,9 +301,9 @@ page.marks.at_most("largest difference of the gradients, over the largest", apar
 # %% Where the heads look
 
 start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
-shown = held_out_ids[None, start : start + 20]
-maps = np.concatenate([weights[0] for weights in model.maps(shown)])  # (4 · 2, 20, 20)
-names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
+window = held_out_ids[None, start : start + 20]
+maps = np.concatenate([weights[0] for weights in model.maps(window)])  # (4 · 2, 20, 20)
+names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in window[0]]
 near = [np.mean([np.trace(m), np.trace(m, -1)]) * 2 / len(m) for m in maps]
 page.figure(
     plot_heads(
@@ -303,7 +311,7 @@ page.figure(
         names,
         names,
         titles=[f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)],
-        mask=causal_mask(shown.size),
+        mask=causal_mask(window.size),
     ),
     "weights",
     alt=f"The weights of {len(maps)} heads over 20 characters. The mean weight on the character "

@@ -18,8 +18,8 @@ from sklearn.datasets import load_digits
 from attention import Encoder, attention
 from attention.figures import KINDS, name_ends, name_place, new_figure
 from demos import options
-from demos._losses import compare, draw_levels
 from demos._training import Run
+from demos._training_curves import compare, draw_levels
 from demos.pages.publish import publish
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
@@ -29,7 +29,11 @@ SECONDS = 12  # of a run
 
 chosen = options("digits", __doc__.splitlines()[0], steps=600, quick=10)
 page = publish(chosen)
-ROWS, D_MODEL, HEADS, BLOCKS, BATCH = 8, 48, 4, 2, 32
+ROWS = 8
+D_MODEL = 48
+HEADS = 4
+BLOCKS = 2
+BATCH = 32
 
 # %% The data: 1,797 images of 8 × 8 pixels, from scikit-learn
 # The models are trained on 1,197 images. Every choice is made on 200 others, and every claim is
@@ -113,7 +117,7 @@ def train_reader(positions, what, known=train, asked=held_out):
     """Train a model; return it, its run, and True for each asked image that it reads correctly."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
-    optimizer = AdamW(model.parameters(), decay=0.1, matrices_only=True)
+    optimizer = AdamW(model.parameters(), weight_decay=0.1, matrices_only=True)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         some = rng.choice(known, BATCH, replace=False)
@@ -134,7 +138,8 @@ _, bag_run, in_a_bag = train_reader(False, "rows in a bag")
 
 # %% What both read
 
-figure, ends = new_figure(5.4, 4.6), []
+figure = new_figure(5.4, 4.6)
+ends = []
 axes = figure.subplots()
 for form, colour, style in zip(FORMS, KINDS, ("o-", "s--", "^-.", "D:"), strict=False):
     axes.plot(SCALES, curves[form], style, color=colour, markersize=4)
@@ -224,13 +229,13 @@ page.figure(
 
 known, _, others = np.split(np.arange(len(images)), [1197, 1397])
 _, _, of_others = train_reader(True, "other hands", known, others)
-found = {
+right_by = {
     "by writers of training images": (looking, reading),
     "by other people": (looked_up(others, best, best_scale, known), of_others),
 }
 page.table(
     ["Test images", "without training", "encoder"],
-    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in found.items()],
+    [[who, *(f"{right.mean():.2%}" for right in both)] for who, both in right_by.items()],
     caption="Digits read, of 400",
 )
 
@@ -238,11 +243,12 @@ page.table(
 # Only the images that exactly one of them reads can show it. If both were equally good, each such
 # image would be the toss of a coin.
 
-gained, lost = int(np.sum(reading & ~looking)), int(np.sum(looking & ~reading))
+gained = int(np.sum(reading & ~looking))
+lost = int(np.sum(looking & ~reading))
+differs = "a difference" if abs(gained - lost) > 2 * np.sqrt(gained + lost) else "no difference"
 page.say(
     f"{gained} images are read by the encoder alone, {lost} by the look-up alone, and "
-    f"{np.sum(~looking & ~reading)} by neither: "
-    f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
+    f"{np.sum(~looking & ~reading)} by neither: {differs} "
     "of more than two standard deviations of as many tosses of a coin."
 )
 

@@ -18,8 +18,8 @@ from attention import GPT, Block, FeedForward, MultiHeadAttention, SinusoidalPos
 from attention.figures import REFERENCE
 from attention.maps import changing, plot_heads
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
@@ -29,7 +29,10 @@ SECONDS = 14  # of a run
 
 chosen = options("induction", __doc__.splitlines()[0], steps=500, quick=10)
 page = publish(chosen)
-VOCAB_SIZE, LENGTH, D_MODEL, BATCH = 32, 24, 64, 32
+VOCAB_SIZE = 32
+LENGTH = 24
+D_MODEL = 64
+BATCH = 32
 
 # %% The data: random tokens that start again after 6 to 12 of them
 # No token occurs twice before that. Otherwise two different tokens could follow the same one, and
@@ -122,8 +125,11 @@ def looks(first, second, p):
 each = [looks(*maps, p) for *maps, p in zip(*weights(model, shown), period, strict=True)]
 back, after = (np.mean(np.concatenate(found)) for found in zip(*each, strict=True))
 names = [str(token) for token in example[0]]
-frames, steps = np.array(run.history["frames"]), run.history["steps"]
-figures, labels, alt = [], [], []
+frames = np.array(run.history["frames"])
+steps = run.history["steps"]
+figures = []
+labels = []
+alt = []
 for i in changing(frames):
     titles = ["block 1: one token back", "block 2: what followed"]
     figures.append(plot_heads(frames[i], names, names, titles=titles, mask=causal_mask(len(names))))

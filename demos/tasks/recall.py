@@ -17,8 +17,8 @@ from attention import MultiHeadAttention
 from attention.figures import SCALED, UNSCALED, new_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._losses import Line, draw_losses
 from demos._training import Run
+from demos._training_curves import Line, draw_losses
 from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
@@ -29,8 +29,12 @@ SECONDS = 7  # of a run
 np.seterr(over="ignore", invalid="ignore")  # one training ends in NaN, and this is shown
 chosen = options("recall", __doc__.splitlines()[0], steps=600, quick=20)
 page = publish(chosen)
-KEYS, VALUES, PAIRS = 16, 16, 8  # how many keys and values there are, and pairs in a sequence
-D_MODEL, D_K, BATCH = 32, 512, 64
+KEYS = 16  # different keys
+VALUES = 16  # different values
+PAIRS = 8  # in a sequence
+D_MODEL = 32
+D_K = 512
+BATCH = 64
 
 # %% The task
 # The pairs of a sequence are drawn anew each time, and no key occurs twice. So the weights of the
@@ -126,7 +130,9 @@ losses = page.figure(
     ),
     caption="The loss at each step. A cross is a training that broke with NaN.",
 )
-broke = "; its training broke with NaN" * (len(runs["unscaled", 1.0][1]) < chosen.steps)
+broke = ""
+if len(runs["unscaled", 1.0][1]) < chosen.steps:
+    broke = "; its training broke with NaN"
 page.finding(
     f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.1%} of 2,000 held-out "
     f"questions. The unscaled one answers {runs['unscaled', 1.0][2]:.1%} (a guess: "
@@ -164,7 +170,8 @@ def first_step(scale, seed):
 
 
 scaled, raw = (np.mean([first_step(s, i) for i in range(10)], axis=0) for s in (None, 1.0))
-raw_std, further = raw[0], raw[1] / scaled[1]
+raw_std = raw[0]
+further = raw[1] / scaled[1]
 page.ask(
     f"The scale divides the scores by √{D_K} = {D_K**0.5:.1f}. Without it the same step moves "
     "the scores further. How many times?",

@@ -14,8 +14,8 @@ import numpy as np
 from attention import Encoder
 from attention.maps import changing, plot_heads
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
@@ -25,7 +25,10 @@ SECONDS = 8  # of a run
 
 chosen = options("reverse", __doc__.splitlines()[0], steps=500, quick=20)
 page = publish(chosen)
-LENGTH, VOCAB_SIZE, D_MODEL, BATCH = 10, 10, 32, 64
+LENGTH = 10
+VOCAB_SIZE = 10
+D_MODEL = 32
+BATCH = 64
 
 # %% The model
 # Embeddings, positions, one block with one head, and a score for each token. All places are written
@@ -89,7 +92,8 @@ without, exact_without, _ = train(False, "without positions")
 # A row is a place that is written, a column is a place that is read.
 
 names = [str(token) for token in shown]
-frames, steps = np.array(run.history["frames"]), run.history["steps"]
+frames = np.array(run.history["frames"])
+steps = run.history["steps"]
 mirrors = [np.fliplr(frame).diagonal().mean() for frame in frames]
 slider = page.slider(
     [plot_heads(frames[i][None], names, names, titles=["reverse"]) for i in changing(frames)],

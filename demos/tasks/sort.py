@@ -15,8 +15,8 @@ from attention import Encoder
 from attention.maps import plot_heads
 from attention.scaling import entropy
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
@@ -26,7 +26,11 @@ SECONDS = 11  # of a run
 
 chosen = options("sort", __doc__.splitlines()[0], steps=900, quick=20)
 page = publish(chosen)
-LENGTH, DIGITS, D_MODEL, HEADS, BATCH = 10, 10, 32, 2, 64
+LENGTH = 10
+DIGITS = 10
+D_MODEL = 32
+HEADS = 2
+BATCH = 64
 
 # %% The model: two blocks, and a score for each digit at each place
 

@@ -18,8 +18,8 @@ import numpy as np
 from attention import Transformer, causal_mask, translate
 from attention.maps import plot_heads
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -29,7 +29,10 @@ SECONDS = 22  # of a run
 chosen = options("translate", __doc__.splitlines()[0], steps=400, quick=10)
 page = publish(chosen)
 PAD, START, END = 0, 1, 2
-D_MODEL, HEADS, BLOCKS, BATCH = 64, 4, 2, 32
+D_MODEL = 64
+HEADS = 4
+BLOCKS = 2
+BATCH = 32
 
 # %% The languages
 # The words of the second language are those of the first, read backwards, with an ending: u for a
@@ -121,16 +124,17 @@ def translated(model, looks_at_source, num_beams):
     """Return the translations of the sources as words, and the share of those without an error."""
     visible = (source != PAD)[:, None] & looks_at_source
     ends = {"start": START, "end": END, "max_tokens": 16}
-    found = translate(model, source, **ends, num_beams=num_beams, source_mask=visible)
-    found = [[THEIRS[word] for word in words] for words in found]
-    right = [words == theirs for words, (_, theirs) in zip(found, pairs, strict=True)]
-    return found, float(np.mean(right))
+    translations = translate(model, source, **ends, num_beams=num_beams, source_mask=visible)
+    translations = [[THEIRS[word] for word in words] for words in translations]
+    right = [words == theirs for words, (_, theirs) in zip(translations, pairs, strict=True)]
+    return translations, float(np.mean(right))
 
 
 greedy, exact = translated(model, True, num_beams=1)
 _, exact_beams = translated(model, True, num_beams=4)
 unseeing, exact_unseeing = translated(blind, False, num_beams=1)
 different = len(set(map(tuple, unseeing)))
+sentences = "1 sentence" if different == 1 else f"{different} sentences"
 page.table(
     ["source", "translation"],
     [[" ".join(ours), " ".join(seen)] for (ours, _), seen in zip(pairs[:3], greedy, strict=False)],
@@ -145,7 +149,8 @@ ours, theirs = pairs[0]
 with no_grad():
     memory = model.encode(source[:1, : len(ours)])
     words = target[:1, : len(theirs) + 1]
-    x, mask = model.embed(words, model.target_tokens), causal_mask(words.shape[1])
+    x = model.embed(words, model.target_tokens)
+    mask = causal_mask(words.shape[1])
     maps = []
     for block in model.decoder.blocks:
         itself = x + block.attention(block.norm_attention(x), mask=mask)
@@ -178,8 +183,8 @@ page.ask(
     "translation up to one, how often does it know this word? A guess is right in "
     f"{1 / len(THEIRS):.0%}.",
     f"In {np.mean(blind_run.history['accuracy'][-20:]):.0%}: it learns what a sentence looks like, "
-    f"and not which one is asked for. Alone it writes {different} sentence"
-    f"{'s' * (different > 1)} for all {asked} sources, such as `{' '.join(unseeing[0])}`.",
+    f"and not which one is asked for. Alone it writes {sentences} "
+    f"for all {asked} sources, such as `{' '.join(unseeing[0])}`.",
     guesses=("5 %", "35 %", "65 %"),
 )
 compare(

@@ -14,8 +14,8 @@ import numpy as np
 
 from attention.figures import KINDS, new_figure
 from demos import options
-from demos._losses import compare
 from demos._training import Run
+from demos._training_curves import compare
 from demos.pages.publish import publish
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
@@ -32,7 +32,8 @@ page = publish(chosen)
 
 def moons(rng, n):
     """Draw points (n, 2) and 0 or 1 for each."""
-    angle, which = rng.uniform(0, np.pi, n), rng.integers(0, 2, n)
+    angle = rng.uniform(0, np.pi, n)
+    which = rng.integers(0, 2, n)
     upper = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     lower = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], axis=1)
     points = np.where(which[:, None] == 0, upper, lower)
@@ -82,7 +83,8 @@ best_line = max(counts.max(), len(ones) - counts.min()) / len(ones)
 
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 211), np.linspace(-1.2, 1.7, 146))
 places = Tensor(np.stack([across.ravel(), up.ravel()], axis=1))
-figure, missed = new_figure(7.4, 3.2), []
+figure = new_figure(7.4, 3.2)
+missed = []
 for panel, model, title in zip(
     figure.subplots(1, 2), (bent, straight), ("two hidden layers", "no hidden layer"), strict=True
 ):

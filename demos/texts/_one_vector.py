@@ -14,8 +14,8 @@ import numpy as np
 
 from attention import additive_attention
 from attention.figures import ABLATION, MODEL, name_ends, new_figure
-from demos._losses import draw_levels
 from demos._training import Run
+from demos._training_curves import draw_levels
 from demos.pages.publish import Published
 from minigrad import Tensor, cross_entropy, no_grad, stack, tanh
 from minigrad.nn import Embedding, Linear, Module

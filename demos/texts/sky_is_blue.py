@@ -21,7 +21,7 @@ import numpy as np
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
 from attention.figures import HALFWAY, TEXT, UNIT, name_ends, name_place, new_figure
 from demos import options
-from demos._losses import draw_levels
+from demos._training_curves import draw_levels
 from demos.pages.publish import publish
 from demos.texts import _two_places as two_places
 from demos.texts._text_page import Slips, both_passes, checked, numbers

@@ -24,6 +24,7 @@ OTHER_WORDS: dict[str, str] = {
     "contiguous": "t itself",
     "cpu": "t itself",
     "cuda": "t itself: there is no other device",
+    "decay=": "weight_decay= of AdamW",  # (our own word, before it was PyTorch's)
     "dim": "t.ndim",
     "dim=": "axis=",
     "double": "t.astype(np.float64)",
@@ -51,7 +52,7 @@ OTHER_WORDS: dict[str, str] = {
     "type": "t.astype(dtype)",
     "unsqueeze": "np.expand_dims(t, axis)",
     "view": "t.reshape(shape)",
-    "weight_decay=": "decay= of AdamW",
+    "weight_decay=": "weight_decay= of AdamW",
     "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
 }
 

@@ -15,7 +15,7 @@ rule has its derivation beside it:
     3.9   inverses        np.arcsin, np.linalg.inv, …: eleven more, only as NumPy's functions
     3.10  classification  cross_entropy
 
-(NumPy has no `erf`. Ours is in `error_function.py`, which is not a chapter.)
+(NumPy has no `erf`. The rule for it is in `error_function.py`, which is not a chapter.)
 
 How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,

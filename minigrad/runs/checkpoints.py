@@ -65,7 +65,7 @@ def save_checkpoint(
     written = f"{_fingerprint(arrays, about)} {about}"
     # safetensors stores an array's memory as it is, and the memory of a transposed view is not
     # transposed: the values would come back in another order. (A state's copies are in C order.)
-    return write_whole(path, _safetensors().save(arrays, {"minigrad": written}))
+    return write_whole(path, _safetensors().numpy.save(arrays, {"minigrad": written}))
 
 
 def load_checkpoint(
@@ -127,23 +127,23 @@ def _of_pythons(fact: Any) -> Any:
 
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays of a checkpoint, and a dict of its facts and its generator's state."""
-    data, load = path.read_bytes(), _safetensors().load
+    safetensors = _safetensors()
     try:
-        # The format: 8 bytes with the length of a JSON header, the header, then the arrays.
-        is_zip = data.startswith(b"PK")  # a .pt file
-        header = {} if is_zip else json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        if "minigrad" not in header.get("__metadata__", ()):
-            raise ValueError(
-                "save_checkpoint did not write it: help('attention.mapping') says what to do with "
-                "weights of PyTorch's"
-            )
-        checksum, _, about = header["__metadata__"]["minigrad"].partition(" ")
-        arrays = load(data)
+        with safetensors.safe_open(path, "np") as file:
+            metadata = file.metadata() or {}
+            if "minigrad" not in metadata:
+                raise ValueError("save_checkpoint did not write it")
+            names = file.keys()
+            arrays = {name: file.get_tensor(name) for name in names}
+        checksum, _, about = metadata["minigrad"].partition(" ")
         if checksum != _fingerprint(arrays, about):
             raise ValueError("it is not what was written (the checksum differs)")
-    except Exception as error:  # (safetensors has errors of its own, and JSON others)
+    except FileNotFoundError:
+        raise
+    except (safetensors.SafetensorError, OSError, ValueError) as error:  # (OSError: a folder)
         raise ValueError(
-            f"{path} is not a checkpoint of minigrad, or is damaged: {error}"
+            f"{path} is not a checkpoint of minigrad, or is damaged: {error}; for weights of "
+            "PyTorch's see help('attention.mapping')"
         ) from None
     return arrays, json.loads(about)
 
@@ -158,8 +158,9 @@ def _fingerprint(arrays: dict[str, Array], about: str) -> str:
 
 
 def _safetensors() -> Any:
+    """Return the package, with its functions for NumPy's arrays."""
     try:
         import safetensors.numpy
     except ImportError:
         raise ImportError("checkpoints need safetensors: pip install safetensors") from None
-    return safetensors.numpy
+    return safetensors

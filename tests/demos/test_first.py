@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attention import scaling
-from attention.scaling import ratios, summary, sweep
+from attention.scaling import ratios, saturations, summary
 from demos import files
 from demos.first._sweep import plot_sweep, plus_minus
 from tests.demos.running import assert_light
@@ -66,7 +66,7 @@ def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     off = re.findall(r"^ +(?:un)?scaled ∂L/∂[qv] +(\S+) +(\S+) +(\S+)$", ran[1], re.MULTILINE)
     assert len(off) == 4 and all(float(apart) < 1e-6 for *_, apart in off)
     for d_k, keys in ((512, 5), (64, 64), (64, 1024)):
-        (cell,) = ratios(sweep((d_k,), keys=keys, seed=1))
+        (cell,) = ratios(saturations((d_k,), keys=keys, seed=1))
         row = one(rf"(?m)^ +{d_k} +{keys:,} +(\S+) +(\S+) +(\S+) +(\d+)% +(\d+)%$", ran[1])
         shares = cell.top_tenth_without, cell.top_tenth_with
         assert row[::2] == pytest.approx([cell.median, cell.mean, 100 * shares[1]], rel=0.06)
@@ -169,7 +169,7 @@ def test_no_measured_number_is_typed_into_a_page():
 
 
 def test_the_figure_shows_every_measurement_without_and_with_the_scale():
-    rows = list(sweep([4, 16], repeats=2))
+    rows = list(saturations([4, 16], repeats=2))
     figure, found = plot_sweep(rows), summary(rows)
     drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
     assert len(drawn) == 2 * len(scaling.MEASURED)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from attention.laboratory.sweeps import sweep
-from demos.laboratory._steps import Found, Steps, about, sweeps
+from demos.laboratory._steps import Found, StepsToLearn, about, sweeps
 
 
 class Judged(dict):
@@ -30,7 +30,7 @@ def measured():
 
 def judged(measured):
     marks = Judged()
-    Steps(measured, seed=0, size="default").judge(marks)
+    StepsToLearn(measured, seed=0, size="default").judge(marks)
     return marks
 
 
@@ -74,6 +74,6 @@ def test_the_file_of_the_run_with_full_is_read_as_it_was_written(measured, tmp_p
 
 
 def test_the_claims_name_numbers_of_the_run_with_full(measured):
-    steps = Steps(measured, seed=0, size="default")
+    steps = StepsToLearn(measured, seed=0, size="default")
     assert len(steps.claims) == 4 and all(len(row) == 4 for row in steps.claims)
     assert str(steps.full.best("sgd", 0.0, 0.0, 512)) in steps.claims[3][1]

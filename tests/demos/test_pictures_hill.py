@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from attention.scaling import ratios, saturation, sweep
+from attention.scaling import ratios, saturation, saturations
 from demos.pictures.draws import normal
 from demos.pictures.hill import HALF, SEED, SPREADS, lengths, picture, ratio
 from demos.site._book import Book
@@ -67,7 +67,7 @@ def test_the_still_picture_says_its_numbers_and_is_where_the_sliders_begin(path,
 
 def test_the_map_and_the_hill_are_those_of_attention(drawn):
     """‖∂L/∂q‖ is only about s ‖J ∂L/∂p‖: a query is not exactly √d_k long, with its own draws."""
-    for cell in ratios(sweep((16, 64, 256), keys=(5, 64), repeats=5)):
+    for cell in ratios(saturations((16, 64, 256), keys=(5, 64), repeats=5)):
         middle = ratio(drawn, cell.keys, cell.d_k)[1]
         assert abs(np.log10(middle / cell.median)) < 0.04 + 3 * cell.error, cell
     for s in SPREADS[::7]:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from attention.figures import new_figure
-from demos._losses import Line, draw_losses, smoothed
 from demos._training import Marks
+from demos._training_curves import Line, draw_losses, smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
 from tests.demos.running import assert_light, demo, python
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention.scaling import ratios, sweep, top_tenth
+from attention.scaling import ratios, saturations, top_tenth
 from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure
 from demos.pictures.draws import uniform
 
@@ -79,7 +79,7 @@ def test_its_numbers_equal_those_of_the_engine(path, drawn, visit):
 
 
 def test_its_dead_share_is_that_of_chapter_16s_sweep_within_three_standard_errors(path, visit):
-    raw = [row.dead_share for row in sweep([1024], repeats=5) if row.a == 0]
+    raw = [row.dead_share for row in saturations([1024], repeats=5) if row.a == 0]
     page = visit(path, "#d_k=1024&a=0")
     assert abs(number(page, "dead") - np.mean(raw)) < 0.07  # 3 √(.44 · .56 / 512)
     assert page.inner_text("#dead") == f"{number(page, 'dead'):.0%}".replace("%", " %")
@@ -132,7 +132,7 @@ def test_what_the_page_says_of_the_hill_is_so(drawn, medians):
 def test_its_64_keys_are_marked_as_one_row_of_the_map_before_the_guess(finished):
     folder, printed = finished("why_half")
     said = " ".join(printed.partition("map")[0].split())
-    few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024)))
+    few, usual, many = ratios(saturations((64,), keys=(5, 64, 1024)))
     assert f"{usual.median:.1f} times larger without a scale than with" in said
     assert f"1,024 keys it is {many.median:.0f} times larger" in said
     assert f"with 5 keys {1 / few.median:.1f} times smaller" in said

@@ -60,7 +60,9 @@ class Attention:
 
     def __init__(self, shape: tuple[int, int, int, int], causal: bool) -> None:
         B, H, T, d = shape
-        self.shape, self.causal, self.scale = shape, causal, np.float32(d**-0.5)
+        self.shape = shape
+        self.causal = causal
+        self.scale = np.float32(d**-0.5)
         self.C = min(T, 256)
         self.R = T // 2 if causal and 64 <= T <= 256 else self.C
         self.members = max(PIECE // (self.C * self.R), 1)
@@ -123,10 +125,12 @@ class Attention:
         np.multiply(q.mT, self.scale, out=self.q_t)
         for where in self.chunks():
             for rows in _pieces(self.shape[2], self.R):
-                l, sums = self.l[where][..., rows], y[where][..., rows, :]
+                l = self.l[where][..., rows]
+                sums = y[where][..., rows, :]
                 for columns in self.keys_of(rows):
                     e = self.weights(k, where, rows, columns)
-                    ones, values = self.ones[:, : e.shape[-2]], v[where][..., columns, :]
+                    ones = self.ones[:, : e.shape[-2]]
+                    values = v[where][..., columns, :]
                     if columns.start == 0:
                         np.matmul(ones, e, out=l)
                         np.matmul(e.mT, values, sums)
@@ -148,7 +152,9 @@ class Attention:
         for where in self.chunks():
             # The last queries see all keys: their pieces write, and all others add.
             for rows in reversed(list(_pieces(self.shape[2], self.R))):
-                g_rows, g_t, q_rows = self.g[where][..., rows, :], self.g_t[where], q[where]
+                g_rows = self.g[where][..., rows, :]
+                g_t = self.g_t[where]
+                q_rows = q[where]
                 last = rows.stop == self.shape[2]
                 for columns in self.keys_of(rows):
                     e = self.weights(k, where, rows, columns, back=True)
@@ -160,7 +166,8 @@ class Attention:
                     for_v, for_k = of_v[where][..., columns, :], of_k[where][..., columns, :]
                     self._give(e, g_rows, for_v, self.part_c, last)
                     self._give(x, q_rows[..., rows, :], for_k, self.part_c, last)
-                    for_q, keys = of_q[where][..., rows, :], k[where][..., columns, :]
+                    for_q = of_q[where][..., rows, :]
+                    keys = k[where][..., columns, :]
                     self._give(x.mT, keys, for_q, self.part_r, columns.start == 0)
         return found
 
@@ -189,7 +196,8 @@ def _pieces(n: int, size: int) -> Iterator[slice]:
 def attention(sizes: dict[str, Any], given: Given) -> Program:
     """Return the program of the rows named attention, and of long."""
     q, k, v, g = (given[name] for name in "qkvg")
-    whole, y = Attention(q.shape, sizes["causal"]), _empty(*q.shape)
+    whole = Attention(q.shape, sizes["causal"])
+    y = _empty(*q.shape)
     found = (_empty(*q.shape), _empty(*q.shape), _empty(*q.shape))
 
     def step() -> Given:

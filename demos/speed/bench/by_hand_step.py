@@ -55,13 +55,15 @@ class Adam:
 
     def __init__(self, size: int) -> None:
         self.m, self.v = (np.zeros(size, np.float32) for _ in range(2))
-        self.spare, self.t = np.empty(PIECE, np.float32), 0
+        self.spare = np.empty(PIECE, np.float32)
+        self.t = 0
 
     def step(self, p: Array, g: Array) -> None:
         """Set p ← p - .001 m′/(√v′ + 10⁻⁸). Both bias corrections are taken out of the loop."""
         self.t += 1
         root = (1 - 0.999**self.t) ** 0.5
-        rate, eps = 1e-3 * root / (1 - 0.9**self.t), 1e-8 * root
+        rate = 1e-3 * root / (1 - 0.9**self.t)
+        eps = 1e-8 * root
         for start in range(0, p.size, PIECE):
             here = slice(start, start + PIECE)
             m, v, g_here = self.m[here], self.v[here], g[here]
@@ -89,10 +91,15 @@ class Folded:
     def __init__(self, N: int, p: list[Any], of: list[Any]) -> None:
         self.p, self.of = p, of
         d, width = p[2].shape
-        self.n, self.spare, self.y = _empty(N, d), _empty(N, d), _empty(N, width)
+        self.n = _empty(N, d)
+        self.spare = _empty(N, d)
+        self.y = _empty(N, width)
         self.inverse, self.mean = _empty(N, 1), _empty(N, 1)  # inverse is 1/σ
-        self.w, self.of_w, self.c = _empty(d, width), _empty(d, width), _empty(width)
-        self.mean_of, self.ones = np.full((d, 1), 1 / d, np.float32), np.ones(N, np.float32)
+        self.w = _empty(d, width)
+        self.of_w = _empty(d, width)
+        self.c = _empty(width)
+        self.mean_of = np.full((d, 1), 1 / d, np.float32)
+        self.ones = np.ones(N, np.float32)
 
     def forward(self, x: Array) -> Array:
         """Return n W′ + c, with W′ = diag(gain) W less its columns' means."""
@@ -141,7 +148,8 @@ def gelu(x: Array, slope: Array, spare: Array) -> None:
     for start in range(0, x.size, PIECE):
         here = slice(start, start + PIECE)
         piece, f_prime = x[here], slope[here]
-        s, q = spare[0, : piece.size], spare[1, : piece.size]
+        s = spare[0, : piece.size]
+        q = spare[1, : piece.size]
         np.multiply(piece, piece, out=q)
         q *= root * 0.044715
         q += root  # w = u/x
@@ -173,7 +181,8 @@ class Step:
 
     def __init__(self, sizes: dict[str, Any], given: Given) -> None:
         V, B, T, d, H = (sizes[name] for name in ("V", "B", "T", "d", "heads"))
-        self.sizes, N = (B, T, d, H), B * T
+        self.sizes = (B, T, d, H)
+        N = B * T
         first = {
             name: np.concatenate([given[part] for part in parts], axis=-1)
             for name, parts in places(sizes["blocks"]).items()
@@ -191,9 +200,12 @@ class Step:
         of_head = ([of["gain"], of["shift"], of["tokens"].T, None] for of in (self.p, self.of))
         self.head = Folded(N, *of_head)
         self.x, self.h, self.of_x, self.of_y = (_empty(N, d) for _ in range(4))
-        self.of_qkv, self.of_inner = _empty(N, 3 * d), _empty(N, 4 * d)
-        self.spare, self.ones = _empty(2, PIECE), np.ones(N, np.float32)
-        self.rows, self.numbers = np.arange(N), np.arange(V)[:, None]
+        self.of_qkv = _empty(N, 3 * d)
+        self.of_inner = _empty(N, 4 * d)
+        self.spare = _empty(2, PIECE)
+        self.ones = np.ones(N, np.float32)
+        self.rows = np.arange(N)
+        self.numbers = np.arange(V)[:, None]
 
     def behind_norm(self, block: str, name: str) -> list[list[Array]]:
         """Return gain, shift, W and b of a matrix behind a norm, and their gradients."""
@@ -285,7 +297,8 @@ def step(sizes: dict[str, Any], given: Given) -> Program:
         return loss
 
     def results() -> Given:
-        losses, found = [once()], {}
+        losses = [once()]
+        found = {}
         for name, parts in places(sizes["blocks"]).items():
             pieces = np.split(whole.of[name].copy(), len(parts), axis=-1)
             found |= dict(zip(parts, pieces, strict=True))

@@ -13,18 +13,18 @@ import numpy as np
 
 from demos.speed.bench import by_hand, by_hand_step
 from demos.speed.bench.by_hand import Program
-from demos.speed.bench.rows import Given, Row
+from demos.speed.bench.rows import BenchmarkRow, Given
 
 HAND = {"products": by_hand.products, "attention": by_hand.attention, "step": by_hand_step.step}
 
 
-def contestants(row: Row, against: list[str]) -> list[str]:
+def contestants(row: BenchmarkRow, against: list[str]) -> list[str]:
     """Return the contestants of a row, as the table names them."""
     blocks = [""] if row.kind == "products" else ["", " in blocks"]  # of attention
     return ["hand"] + [each + more for each in ("minigrad", *against) for more in blocks]
 
 
-def program(contestant: str, row: Row, quick: bool, given: Given) -> Program:
+def program(contestant: str, row: BenchmarkRow, quick: bool, given: Given) -> Program:
     """Return a contestant's program for a row."""
     sizes = row.sizes_of(quick)
     if contestant == "hand":
@@ -76,7 +76,8 @@ def step(f: Any, sizes: dict[str, Any], given: Given, attend: Any) -> Program:
         return loss.item()
 
     def results() -> Given:
-        losses, found = [step()], slopes()
+        losses = [step()]
+        found = slopes()
         return {"losses": np.array([*losses, step(), step()])} | found
 
     return step, results

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from demos.speed.bench.programs import contestants, program
-from demos.speed.bench.rows import Given, Row, given
+from demos.speed.bench.rows import BenchmarkRow, Given, given
 from minigrad import keep_memory
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -64,7 +64,8 @@ class Process:
     """A contestant in a process of its own, spoken to in pickles."""
 
     def __init__(self, name: str, *asked: Any, threads: int) -> None:
-        self.name, self.asked = name, (name, *asked)
+        self.name = name
+        self.asked = (name, *asked)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "demos.speed.bench.race"],
             cwd=Path(__file__).parents[3],
@@ -98,22 +99,29 @@ def differences(results: dict[str, Given], tolerance: float) -> list[str]:
     """
     (first, truth), *others = results.items()
     lengths = [np.linalg.norm(x) for name, x in truth.items() if name != "losses"]
-    least, said = 0.01 * max(lengths), []
+    least = 0.01 * max(lengths)
+    sentences = []
     for other, found in others:
         if one_has := truth.keys() ^ found.keys():
-            said.append(f"only one of {other} and {first} computes {', '.join(sorted(one_has))}")
+            sentences.append(
+                f"only one of {other} and {first} computes {', '.join(sorted(one_has))}"
+            )
         for name in sorted(truth.keys() & found.keys()):
             x, y = (np.asarray(each[name], float) for each in (truth, found))
             if x.shape != y.shape:
-                said.append(f"{other}: {name} is {y.shape}, and {x.shape} by {first}")
+                sentences.append(f"{other}: {name} is {y.shape}, and {x.shape} by {first}")
                 continue
             apart = np.linalg.norm(y - x) / max(np.linalg.norm(x), least)
             if not apart <= tolerance:  # (a NaN is not)
-                said.append(f"{other} and {first} differ in {name} by {apart:.1e} of its length")
-    return said
+                sentences.append(
+                    f"{other} and {first} differ in {name} by {apart:.1e} of its length"
+                )
+    return sentences
 
 
-def race(row: Row, taking_part: dict[str, Any], *, rounds: int, turn: float) -> dict[str, Any]:
+def race(
+    row: BenchmarkRow, taking_part: dict[str, Any], *, rounds: int, turn: float
+) -> dict[str, Any]:
     """Compare, and then take turns of about `turn` seconds. Return plain data.
 
     wrong   a sentence for each array in which two contestants differ; then there are no times
@@ -133,16 +141,16 @@ def race(row: Row, taking_part: dict[str, Any], *, rounds: int, turn: float) -> 
 
 @contextmanager
 def processes(
-    row: Row, against: list[str], *asked: Any, threads: int
+    row: BenchmarkRow, against: list[str], *asked: Any, threads: int
 ) -> Iterator[dict[str, Process]]:
     """Start all contestants of a row at once, and end them together."""
     with ExitStack() as stack:
-        found = {}
+        processes_of = {}
         for name in contestants(row, against):
-            found[name] = Process(name, row, *asked, threads=threads)
-            stack.callback(found[name].process.communicate)
-            stack.callback(found[name].process.kill)
-        yield found
+            processes_of[name] = Process(name, row, *asked, threads=threads)
+            stack.callback(processes_of[name].process.communicate)
+            stack.callback(processes_of[name].process.kill)
+        yield processes_of
 
 
 def ratio(outcome: dict[str, Any], name: str, base: str) -> float:

@@ -26,13 +26,14 @@ def table(data: dict[str, Any]) -> str:
     for name, bases in OURS.items():
         lines[0] += [name, *(f"/ {base.replace('torch', 'PyTorch')}" for base in bases)]
     for name, both in data["rows"].items():
-        row, cells = ROWS[NAMES.index(name)], [name]
+        row = ROWS[NAMES.index(name)]
+        cells = [name]
         nodes = row.sizes_of(data["quick"]).get("nodes")
         unit, factor = ("µs a node", 1e6 / nodes) if nodes else ("ms", 1e3)
         for ours, bases in OURS.items():
             timed = [each["rounds"] for each in both.values() if ours in each["rounds"]]
-            found = " → ".join(_number(factor * median(rounds[ours])) for rounds in timed)
-            cells.append(f"{found} {unit}" if found else "")
+            times = " → ".join(_number(factor * median(rounds[ours])) for rounds in timed)
+            cells.append(f"{times} {unit}" if times else "")
             for base in bases:
                 there = [x for x in both.values() if {ours, base} <= x["rounds"].keys()]
                 cells.append(" → ".join(f"{ratio(each, ours, base):.2f}" for each in there))

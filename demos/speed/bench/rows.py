@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 Given = dict[str, Array]
 
 
-class Row(NamedTuple):
+class BenchmarkRow(NamedTuple):
     """One line of the table.
 
     kind       what is computed: products, attention, or a training step
@@ -45,27 +45,27 @@ WORDS = {
 }
 
 
-def _attention(name: str, shape: Any, quick: Any, causal: bool) -> Row:
+def _attention(name: str, shape: Any, quick: Any, causal: bool) -> BenchmarkRow:
     sizes = ({"shape": each, "causal": causal} for each in (shape, quick))
-    return Row(name, "attention", *sizes, tolerance=1e-4)
+    return BenchmarkRow(name, "attention", *sizes, tolerance=1e-4)
 
 
 TOY = {"V": 16, "B": 64, "T": 16, "d": 64, "heads": 4, "blocks": 2}
 CHAR = {"V": 65, "B": 16, "T": 128, "d": 128, "heads": 4, "blocks": 4}
 SMALL = {"V": 11, "B": 3, "T": 7, "d": 20, "heads": 4, "blocks": 2}
 ROWS = (
-    Row("tiny", "products", {"nodes": 1000}, {"nodes": 100}),
+    BenchmarkRow("tiny", "products", {"nodes": 1000}, {"nodes": 100}),
     _attention("attention-128", (8, 8, 128, 64), (2, 3, 5, 7), False),
     _attention("attention-512", (1, 8, 512, 64), (1, 3, 300, 8), False),
     _attention("attention-causal", (16, 4, 128, 32), (2, 3, 7, 5), True),
-    Row("toy", "step", TOY, SMALL),
-    Row("char-gpt", "step", CHAR, SMALL | {"V": 13, "B": 2, "T": 11, "blocks": 1}),
+    BenchmarkRow("toy", "step", TOY, SMALL),
+    BenchmarkRow("char-gpt", "step", CHAR, SMALL | {"V": 13, "B": 2, "T": 11, "blocks": 1}),
     _attention("long", (1, 4, 4096, 32), (1, 2, 600, 5), True),
 )
 NAMES = tuple(row.name for row in ROWS)
 
 
-def given(row: Row, quick: bool, seed: int) -> Given:
+def given(row: BenchmarkRow, quick: bool, seed: int) -> Given:
     """Return the weights and inputs of a row: the same arrays in every process."""
     rng = np.random.default_rng([seed, NAMES.index(row.name)])
     sizes = row.sizes_of(quick)

@@ -1,4 +1,4 @@
-"""Demos · Losses: pictures of trainings, with what they must reach and what chance reaches.
+"""Demos · Training curves: pictures of trainings, and a model judged beside its ablation.
 
 A line is a mean over neighbouring steps, and the band around it goes from their lower to their
 upper quartile. Each line has its name at its end. On a logarithmic axis the mean is that of the
@@ -48,7 +48,9 @@ def compare(
     """
     figure = new_figure(5.4, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    lines, ends, alt = [], [], ""
+    lines = []
+    ends = []
+    alt = ""
     for (run, score), colour, style in ((model, MODEL, "-"), (ablation, ABLATION, "--")):
         lines.append(Line(run.what, run.losses, colour, style))
         draw_line(below, run.history["accuracy"], colour, centred, style)
@@ -93,9 +95,9 @@ def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) 
             continue
         at = len(values), min(values[-1], 0.6 * top)
         panel.plot(*at, "X", color=line.colour, markersize=9)
-        said = f"{line.name}, NaN at step {len(values) + 1}"
-        shown = {"color": line.colour, "va": "center", "fontsize": 9}
-        panel.annotate(said, at, (8, 0), textcoords="offset points", **shown)
+        label = f"{line.name}, NaN at step {len(values) + 1}"
+        style = {"color": line.colour, "va": "center", "fontsize": 9}
+        panel.annotate(label, at, (8, 0), textcoords="offset points", **style)
     name_ends(panel, ends + draw_levels(panel, levels))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter(NullFormatter())
@@ -118,7 +120,8 @@ def draw_line(
     style: str,
 ) -> Any:
     """Draw and return the local mean, over a band from the neighbours' lower to upper quartile."""
-    steps, middle = np.arange(1, len(values) + 1), mean(values)
+    steps = np.arange(1, len(values) + 1)
+    middle = mean(values)
     starts, ends = neighbours(len(values))
     near = [np.quantile(values[a:b], (0.25, 0.75)) for a, b in zip(starts, ends, strict=True)]
     panel.fill_between(steps, *np.transpose(near), color=colour, alpha=0.2, linewidth=0)

@@ -1,4 +1,4 @@
-"""Demos · Kept: results of a long run that are committed as JSON lines, and how they were made."""
+"""Demos · JSON lines: results of a long run that are kept in a file, and how they were made."""
 
 import json
 from collections.abc import Sequence
