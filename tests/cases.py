@@ -226,7 +226,7 @@ CASES = [
     case("clip", apart(3, 5, start=-1.9), apart(5, start=-1.3), apart(3, 1, start=0.7)),
     case("clip", apart(5, start=-1.9), apart(2, 3, 1, start=-2.3), 2),
     case("clip", apart(0, 3), -1.0, 1.0),
-    # 3.2 and 6.2, arranging
+    # 3.2, and manipulation
     *(case("reshape", x(2, 3, 5), shape=s) for s in ((5, 6), 30, -1, (3, -1), (2, 1, 15), (30, 1))),
     *(case("reshape", x(*s), shape=t) for s, t in (((), (1, 1)), ((1, 1), ()), ((1,), -1))),
     case("reshape", x(0, 3), shape=(5, 0)),
@@ -420,7 +420,7 @@ CASES = [
         for axis in (0, 1, -2, None, (0, 2))
     ),
     *(case(name, x(*s)) for name in ("softmax", "log_softmax") for s in ((), (1,), (3, 1), (0, 3))),
-    # 6.4 learning
+    # 6.4 losses
     *(case("mse", x(*s), x(*s)) for s in ((3, 5), (3, 1), ())),
     *(
         case("binary_cross_entropy_with_logits", x(*s), np.asarray(random.uniform(0.3, 0.7, s)))

@@ -25,8 +25,8 @@ from demos.site._chapters import Book, notebook
 from demos.site._exhibits import html as exhibited
 from demos.site._source import Source, cells, resolve
 from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
-from minigrad.engine.other_words import OTHER_NAMES, OTHER_WORDS
-from minigrad.functional import vocabulary
+from minigrad.engine.hints import INSTEAD, OTHER_NAMES, OTHER_WORDS
+from minigrad.engine.words import PLAIN, RECORDED, name_of
 
 DEMOS = Path(__file__).parents[1]
 PATHS = re.compile(r"(?<![`\w/])([\w/]+/\w+\.py|__+)(?!`)")  # not to be set as formulas
@@ -218,7 +218,6 @@ def _demo(book: Book, place: int, names: Names) -> Page:
 
 def words(book: Book) -> Page:
     """Return the page of PyTorch's and NumPy's words, and of all names of this project."""
-    name_of = vocabulary._name
     code = lambda text: f"<code>{escape(text, quote=False)}</code>"
 
     def link(shown: str, module: str, name: str) -> str:
@@ -232,7 +231,7 @@ def words(book: Book) -> Page:
             line = (ast.get_docstring(file.defined[inner]) or "").partition("\n")[0]
             yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
 
-    taken = sorted((name_of(f), ours) for f, ours in vocabulary.NUMPY.items())
+    taken = sorted((name_of(f), ours) for f, ours in RECORDED.items())
     body = fill(
         "words",
         others=_list(
@@ -243,8 +242,8 @@ def words(book: Book) -> Page:
             for x, y in OTHER_NAMES.items()
         ),
         taken="".join(link(shown, f.__module__, f.__name__) for shown, f in taken),
-        plain="".join(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
-        instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),
+        plain="".join(code(name_of(f)) for f in sorted(PLAIN, key=name_of)),
+        instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in INSTEAD.items()),
     )
     for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
         body += f'<h2 id="{package}">All names of {code(package)}</h2>{_list(public(package))}'

@@ -51,8 +51,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from minigrad.engine.hints import complete
 from minigrad.engine.options import check_floating
-from minigrad.engine.other_words import complete
 from minigrad.engine.record import WATCHERS, Node, is_recording, setting
 from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.arranging import expand_dims, moveaxis, ravel, sort
+from minigrad.functional.manipulation import expand_dims, moveaxis, ravel, sort
 from minigrad.ops import (
     broadcast_to,
     concatenate,

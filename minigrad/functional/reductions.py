@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.curves import square
+from minigrad.functional.activations import square
 from minigrad.ops import (
     concatenate,
     divide,
@@ -33,6 +34,7 @@ from minigrad.ops.elementwise import floats
 from minigrad.ops.reduce import kept_shape
 
 
+@in_our_words
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Multiply the elements over the axis: halves with each other, until one factor is left.
 
@@ -62,6 +64,7 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return reshape(factors, kept_shape(shape, axes) if keepdims else others)
 
 
+@in_our_words
 def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the mean squared distance from the mean. `ddof=1` divides by n - 1, for samples.
 
@@ -73,6 +76,7 @@ def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
     return divide(sum(square(centred), axis=axis, keepdims=keepdims), n)
 
 
+@in_our_words
 def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """√var: the length of x - mean, divided by √n. Where all elements are equal, the gradient is 0.
 
@@ -84,6 +88,7 @@ def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
     return divide(norm(centred, axis=_reduced(axis, np.shape(x)), keepdims=keepdims), math.sqrt(n))
 
 
+@in_our_words
 def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Return the length of vectors: √Σ xᵢ². Without an axis all elements are one vector.
 

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from minigrad.engine.hints import OTHER_NAMES, in_our_words
 from minigrad.engine.options import check_floating, converted
-from minigrad.engine.other_words import OTHER_NAMES, in_our_words
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.other_words import in_our_words
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Array, Tensor
 from minigrad.ops.shape import broadcast_to, reshape

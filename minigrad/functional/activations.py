@@ -1,4 +1,4 @@
-"""6.1 · Curves: elementwise functions, composed.
+"""6.1 · Activations: elementwise functions, composed.
 
 Which formula of a function should the computer use? On paper sinh(x) is ½(exp(x) - exp(-x)). For a
 tiny x this difference loses all digits of x; ½(expm1(x) - expm1(-x)) keeps them. The derivative is
