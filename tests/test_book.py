@@ -192,7 +192,7 @@ def test_attention_uses_public_names_of_minigrad_alone():
 NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, path, _ in TABLE}
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
-    ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
+    ("1.1", "1.4"): "a Tensor inherits its words, which find their operations in a table",
 }
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from minigrad import Tensor, cross_entropy, gradcheck, gradients, layer_norm, no_grad, ops, unfused
-from minigrad.checks import explaining
+from minigrad.checks import checking
 from minigrad.engine import replay
 
 rng = np.random.default_rng(11)
@@ -439,7 +439,7 @@ def notices(case):
             return False
         # No error here explains itself, which would take most of the time. (What an error says is
         # tested in test_checking.py and in test_diagnoses.py.)
-        in_short = mock.patch.object(explaining, "explained", lambda found, *_: found)
+        in_short = mock.patch.object(checking, "explained", lambda found, *_: found)
         with np.errstate(all="ignore"), in_short:
             return not gradcheck(*case)
     except Exception:  # whatever a broken rule leads to

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.checks.checking import DOUBT, Trial, Wrong
 from minigrad.checks.claims import Claims, GradientError, tensors
+from minigrad.checks.comparing import DOUBT, Trial, Wrong
 from minigrad.checks.culprit import Search
 from minigrad.checks.differences import EPS, elementwise
 from minigrad.checks.mistakes import diagnosed

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import DIRECTIONS, DOUBT, Trial
 from minigrad.checks.claims import Claims, first_gradients, tensors
+from minigrad.checks.comparing import DIRECTIONS, DOUBT, Trial
 from minigrad.checks.culprit import Alone
 from minigrad.checks.differences import elementwise
 from minigrad.engine.replay import behind, replay

@@ -22,6 +22,7 @@ So the class below, which `Tensor` inherits, knows no operation. It only looks u
 
     >>> import minigrad
     >>> from minigrad import Tensor
+    >>> from minigrad.engine.words import RECORDED
     >>> RECORDED[np.sqrt] is minigrad.sqrt
     True
     >>> t = Tensor([1.0, 4.0], requires_grad=True)
@@ -78,8 +79,8 @@ class TensorWords(NDArrayOperatorsMixin):
     """The operators, methods and NumPy functions of a Tensor.
 
     The operators that are not here come from NumPy's mixin. There `a <= b` means
-    `np.less_equal(a, b)`, which `__array_ufunc__` answers. `a + b` could go that way too. The
-    methods here look up their row themselves, which saves 2 µs a call.
+    `np.less_equal(a, b)`, which `__array_ufunc__` answers. `a + b` could go that way too, but it is
+    faster to look up its row at once.
     """
 
     __slots__ = ("__weakref__",)  # (a Tensor takes weak references)
