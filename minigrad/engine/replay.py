@@ -170,7 +170,9 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     if not isinstance(g, arrays) or g.dtype.kind not in "fiub":
         kind = g.dtype if isinstance(g, arrays) else type(g).__name__
         gave = f"{kind}, not an array of real numbers"
-        raise TypeError(f"{vjp} gave {'None: is a return missing?' if g is None else gave}")
+        if g is None:
+            gave = "None: is a return missing?"
+        raise TypeError(f"{vjp} gave {gave}")
     extra = g.ndim - x.ndim
     shape = (1,) * extra + x.shape
     stretched = [j for j in range(-g.ndim, 0) if g.shape[j] != shape[j]]
@@ -207,7 +209,8 @@ def contributions(
         watch.refuse_changed_arrays()
     if create_graph:
         # The rule is called again, with Tensors. y is t itself: what uses y leads back through t.
-        y, vjps = t, _called_again(t, inputs)
+        y = t
+        vjps = _called_again(t, inputs)
     else:
         # An array, since NumPy turns 0-d results into scalars, and a read-only view of it
         # (write=False), since several VJPs are given the same g.
@@ -220,12 +223,13 @@ def contributions(
         x = inputs[i]
         if vjp is not None and (x._requires_grad if leads is None else x in leads):
             try:
-                contribution, a = vjp(g, y), x._array
+                contribution = vjp(g, y)
             except (ValueError, IndexError, TypeError) as error:
                 note_slip(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
+            a = x._array
             if (
                 type(contribution) is not np.ndarray
                 or contribution.dtype is not a.dtype

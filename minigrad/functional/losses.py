@@ -105,16 +105,18 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
     p = as_number("dropout", p, 0, 1)  # (at 1 no element would be left to scale up)
-    kept = rng.random(np.shape(x)) >= p
+    stays = rng.random(np.shape(x)) >= p
     x = floats(x)
     dtype = x.dtype
-    return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
+    return multiply(x, stays.astype(dtype) / np.asarray(1 - p, dtype))
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
     """Return the mean or the sum of the losses, or the losses themselves."""
     check_reduction(reduction)
-    return losses if reduction == "none" else (mean if reduction == "mean" else sum)(losses)
+    if reduction == "none":
+        return losses
+    return mean(losses) if reduction == "mean" else sum(losses)
 
 
 def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:

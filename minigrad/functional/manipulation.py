@@ -148,7 +148,8 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     array([[30, 30],
            [40, 50]])
     """
-    places, ndim = np.asarray(indices), len(_shape(x))
+    places = np.asarray(indices)
+    ndim = len(_shape(x))
     if places.ndim != ndim:
         raise ValueError(
             f"take_along_axis needs indices with as many axes as x: x has shape {_shape(x)}, the "

@@ -52,10 +52,12 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     shape = np.shape(x)
     axes = _reduced(axis, shape)
     rest = tuple(i for i in range(len(shape)) if i not in axes)
-    n, others = math.prod(shape[i] for i in axes), tuple(shape[i] for i in rest)
+    n = math.prod(shape[i] for i in axes)
+    others = tuple(shape[i] for i in rest)
     factors: Any = reshape(transpose(x, (*axes, *rest)), (n, *others))
     if n == 0:  # the product of nothing is 1
-        factors, n = 1 + sum(factors, axis=0, keepdims=True), 1
+        factors = 1 + sum(factors, axis=0, keepdims=True)
+        n = 1
     while n > 1:
         half = n // 2
         pairs = factors[:half] * factors[half : 2 * half]
