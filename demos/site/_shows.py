@@ -231,7 +231,8 @@ def words(book: Book) -> Page:
             line = (ast.get_docstring(file.defined[inner]) or "").partition("\n")[0]
             yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
 
-    taken = sorted((name_of(f), ours) for f, ours in RECORDED.items())
+    functions = [f for f in RECORDED if not hasattr(f, "__objclass__")]  # (methods of arrays have)
+    taken = sorted((name_of(f), RECORDED[f]) for f in functions)
     body = fill(
         "words",
         others=_list(

@@ -4,21 +4,21 @@ In chapter 0: `matmul(q, transpose(k))`.
 
 Where do `a + b`, `t.sum()` and `np.exp(t)` find the operation that records them? In one table,
 `RECORDED`. Each row has a word of NumPy's, and the operation that does the same for Tensors and
-writes a node:
+writes a node. Three of its rows:
 
     np.add: ops.add        np.sum: ops.sum        np.exp: ops.exp
 
-This is the table. It is empty here, because the operations of chapter 3 are made for Tensors and
-so come after this chapter. `minigrad/functional/table.py` adds the rows. Words of three kinds are
-looked up in it:
+The table stands in this chapter, and starts empty. Its rows name the operations of chapter 3, which
+are made for Tensors and so come later; `minigrad/functional/table.py` adds them. Words of three
+kinds are looked up:
 
-- **Operators.** Python turns `a + b` into `a.__add__(b)`, which is `RECORDED[np.add](a, b)`.
-- **Methods.** `t.sum(axis=0)` is `RECORDED[np.sum](t, axis=0)`.
-- **Functions.** `np.exp(t)` calls NumPy's code, not ours. But NumPy looks at the arguments before
-  it computes anything. If one of them has a method `__array_ufunc__` or `__array_function__`, NumPy
+- An operator: Python turns `a + b` into `a.__add__(b)`, which is `RECORDED[np.add](a, b)`.
+- A method: `t.sum(axis=0)` is `RECORDED[np.sum](t, axis=0)`.
+- A function: `np.exp(t)` calls NumPy's code, not ours. But NumPy looks at the arguments before it
+  computes anything. If one of them has a method `__array_ufunc__` or `__array_function__`, NumPy
   calls this method with `np.exp` itself as an argument, and returns the method's result.
 
-So the class below, which `Tensor` inherits, knows no operation. It only looks up words.
+So the class below, which `Tensor` inherits, contains no operation. It only looks up words.
 
     >>> import minigrad
     >>> from minigrad import Tensor
@@ -71,8 +71,10 @@ from minigrad.engine.hints import INSTEAD, OTHER_WORDS, in_our_words
 if TYPE_CHECKING:
     from minigrad.engine.tensor import Tensor
 
-RECORDED: dict[Any, Callable[..., Tensor]] = {}  # a word of NumPy's: the operation that records it
-PLAIN: set[Any] = set()  # functions of NumPy's that give plain arrays
+# This is the table: a word of NumPy's, and the operation that records it.
+RECORDED: dict[Any, Callable[..., Tensor]] = {}
+# And the functions of NumPy's that give plain arrays.
+PLAIN: set[Any] = set()
 
 
 class TensorWords(NDArrayOperatorsMixin):

@@ -1,15 +1,8 @@
-"""Table: the rows of chapter 1.4's tables.
+"""Table: the rows of chapter 1.4's tables, which this module fills when it is imported.
 
-`RECORDED` says which operation records a function of NumPy's. `PLAIN` has the functions that have
-no derivative, or one that is 0 wherever it exists. What is in neither is refused, and for some
-functions `minigrad/engine/hints.py` says what to write instead.
-
-    >>> from minigrad import Tensor
-    >>> t = Tensor([0.5, -1.5], requires_grad=True)
-    >>> np.minimum(t, 0.0)
-    Tensor([ 0. , -1.5], node=minimum)
-    >>> np.round(t), np.argmax(t)
-    (array([ 0., -2.]), np.int64(0))
+`RECORDED` says which operation records a function of NumPy's, and `PLAIN` names the functions that
+give plain arrays. `CALLED` says how each function is called, for errors. (What to write instead of
+a function that no table has stands in `minigrad/engine/hints.py`.)
 """
 
 import numpy as np
@@ -58,6 +51,7 @@ PLAIN.update({np.around, np.ceil, np.floor, np.floor_divide, np.rint, np.round, 
 # Properties of an array.
 PLAIN.update({np.empty_like, np.ndim, np.ones_like, np.shape, np.size, np.zeros_like})
 
+# NumPy's name goes first: t.exp is answered with np.exp(t), t.relu with minigrad.relu(t).
 for name in (*ops.__all__, *functional.__all__):  # type: ignore[attr-defined]
     CALLED[name] = f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"
 for function in (*RECORDED, *PLAIN):
