@@ -209,8 +209,7 @@ def contributions(
         watch.refuse_changed_arrays()
     if create_graph:
         # The rule is called again, with Tensors. y is t itself: what uses y leads back through t.
-        y = t
-        vjps = _called_again(t, inputs)
+        y, vjps = t, _called_again(t, inputs)
     else:
         # An array, since NumPy turns 0-d results into scalars, and a read-only view of it
         # (write=False), since several VJPs are given the same g.
@@ -223,13 +222,12 @@ def contributions(
         x = inputs[i]
         if vjp is not None and (x._requires_grad if leads is None else x in leads):
             try:
-                contribution = vjp(g, y)
+                contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
                 note_slip(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
-            a = x._array
             if (
                 type(contribution) is not np.ndarray
                 or contribution.dtype is not a.dtype
