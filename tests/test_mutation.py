@@ -460,8 +460,17 @@ def noticed(cases):
 MODULES = [
     importlib.import_module(f"minigrad.ops.{name}")
     for name in (
-        *("elementwise", "classification", "error_function", "shape", "indexing", "reduce"),
-        *("linalg", "softmaxes", "fused", "products", "inverses"),
+        "elementwise",
+        "classification",
+        "error_function",
+        "shape",
+        "indexing",
+        "reduce",
+        "linalg",
+        "softmaxes",
+        "fused",
+        "products",
+        "inverses",
     )
 ]
 OPERATIONS = {
