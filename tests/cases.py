@@ -39,10 +39,33 @@ OURS = {
 }
 
 
-WORDS = (  # of chapter 3.9 and of numpy_words
-    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt hypot inv solve atleast_1d "
-    "atleast_2d average cross diff full_like hstack kron median nan_to_num vstack"
-).split()
+INVERSES = (
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "cbrt",
+    "hypot",
+    "inv",
+    "solve",
+)  # chapter 3.9
+WORDS = (
+    *INVERSES,
+    "atleast_1d",
+    "atleast_2d",
+    "average",
+    "cross",
+    "diff",
+    "full_like",
+    "hstack",
+    "kron",
+    "median",
+    "nan_to_num",
+    "vstack",
+)  # and of numpy_words
 
 
 def operation(name):
