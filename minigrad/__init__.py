@@ -31,10 +31,8 @@ from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions  # type: ignore[attr-defined]
-from minigrad import functional, ops
-from minigrad.functional import vocabulary as _vocabulary
-from minigrad.engine import words as _words
-from minigrad.engine.other_words import refuse_name as _refuse_name
+from minigrad.functional import table as _table  # noqa: F401 (it fills chapter 1.4's tables)
+from minigrad.engine.hints import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
@@ -42,11 +40,6 @@ from minigrad.graphs import Graph, Steps, graph
 from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
-
-# The one circle among the imports, closed: what chapter 1.4 looks up when a method is called.
-vars(_words).update(
-    Tensor=Tensor, backward=backward, functional=functional, ops=ops, vocabulary=_vocabulary
-)
 
 if not _TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: _refuse_name(__name__, name)

@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
+from minigrad.engine.hints import in_our_words, refuse_name
 from minigrad.engine.options import as_number
-from minigrad.engine.other_words import in_our_words, refuse_name
 from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.nn import Module
 

@@ -367,7 +367,7 @@ TORCH = {
     "divide": lambda a, b: a / b,
     "dot": dot,
     "dropout": dropped,
-    "einsum": lambda *xs, subscripts, optimize=False: torch.einsum(subscripts, *xs),
+    "einsum": lambda *xs, subscripts: torch.einsum(subscripts, *xs),
     "embedding": lambda table, indices: nn.embedding(integers(indices), table),
     "erf": lambda x: torch.special.erf(x),
     "expand_dims": lambda x, axis: x.unsqueeze(axis),

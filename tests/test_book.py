@@ -188,10 +188,35 @@ def test_attention_uses_public_names_of_minigrad_alone():
                 assert {each.name for each in node.names} <= set(public), path
 
 
+def changes_from_outside(tree):
+    """Yield each piece of a module that changes another module, or a class that is made."""
+    for node in ast.walk(tree):
+        text = ast.unparse(node) if isinstance(node, ast.Call | ast.Attribute) else ""
+        if re.match(r"(setattr|vars\(.*\)\.update)\(", text) or text.endswith(".__globals__"):
+            yield text
+    for node in tree.body:
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        if any(isinstance(target, ast.Attribute) for target in targets):
+            yield ast.unparse(node)
+
+
+def test_no_module_changes_another_and_no_class_is_changed_after_it_is_made():
+    """(`Module.__init_subclass__` wraps two methods while a class is being made, and says so.)"""
+    for path in FILES:
+        assert not list(changes_from_outside(ast.parse(path.read_text(encoding="utf-8")))), path
+    for patch in (
+        "vars(_words).update(ops=ops)",
+        "checking.explained = explained",
+        "f.__globals__['f'] = g",
+        "for name in names:\n    setattr(Tensor, name, f)",
+    ):
+        assert list(changes_from_outside(ast.parse(patch))), patch
+
+
 NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, path, _ in TABLE}
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
-    ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
+    ("1.1", "1.4"): "a Tensor inherits its words, which find their operations in a table",
 }
 
 

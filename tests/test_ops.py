@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from minigrad import Tensor, gradcheck, ops
-from minigrad.engine.words import Words
-from minigrad.functional.vocabulary import NUMPY, PLAIN
+from minigrad.engine.words import PLAIN, RECORDED, TensorWords
 from tests import cases, oracles
 from tests.cases import apart, apart_below, x
 from tests.coverage_table import CASES, ROWS
@@ -110,12 +109,12 @@ SAME = {
     "fabs": "abs",
     "matrix_transpose": "t.mT",
 }
-METHODS = [name for name in vars(Words) if name in ROWS]
+METHODS = [name for name in vars(TensorWords) if name in ROWS]
 
 
 def spellings(case, inputs):
     """Yield a case's results in NumPy's words, and by a method of its first input if a Tensor."""
-    for function in NUMPY:
+    for function in RECORDED:
         if SAME.get(function.__name__, function.__name__) == case.name:
             yield oracles.CALLS.get(case.name, function)(*inputs, **case.options)
     first, *others = inputs

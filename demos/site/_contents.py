@@ -53,9 +53,9 @@ Graphs, minigrad/graphs
     __init__             how to see a record, with its gradients
 Functions, minigrad/functional
     __init__             how few operations need a derivative of their own
-    curves               why the computer gets another formula than the blackboard
+    activations          why the computer gets another formula than the blackboard
     reductions           what to do where a right formula divides 0 by 0
-    learning             why a loss takes logits, and what padding and dropout do
+    losses               why a loss takes logits, and what padding and dropout do
 Layers, minigrad/nn
     module               how parameters are found, named, frozen, saved and loaded
     layers               the layers every model is built of, a few lines each

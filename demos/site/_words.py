@@ -12,13 +12,12 @@ from demos.pages.page import Page, fill, one_of
 from demos.pages.source import resolve
 from demos.pages.text import inline
 from demos.site._book import Book
-from minigrad.engine.other_words import OTHER_NAMES, OTHER_WORDS
-from minigrad.functional import vocabulary
+from minigrad.engine.hints import INSTEAD, OTHER_NAMES, OTHER_WORDS
+from minigrad.engine.words import PLAIN, RECORDED, name_of
 
 
 def words(book: Book) -> Page:
     """Return the page of PyTorch's and NumPy's words, and of all names of this project."""
-    name_of = vocabulary._name
     code = lambda text: f"<code>{escape(text, quote=False)}</code>"
 
     def link(shown: str, module: str, name: str) -> str:
@@ -32,7 +31,8 @@ def words(book: Book) -> Page:
             line = (ast.get_docstring(file.defined[inner]) or "").partition("\n")[0]
             yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
 
-    taken = sorted((name_of(f), ours) for f, ours in vocabulary.NUMPY.items())
+    functions = [f for f in RECORDED if not hasattr(f, "__objclass__")]  # (methods of arrays have)
+    taken = sorted((name_of(f), RECORDED[f]) for f in functions)
     body = fill(
         Path(__file__).with_name("words.html"),
         others=_list(
@@ -43,8 +43,8 @@ def words(book: Book) -> Page:
             for x, y in OTHER_NAMES.items()
         ),
         taken="".join(link(shown, f.__module__, f.__name__) for shown, f in taken),
-        plain="".join(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
-        instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),
+        plain="".join(code(name_of(f)) for f in sorted(PLAIN, key=name_of)),
+        instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in INSTEAD.items()),
     )
     for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
         body += f'<h2 id="{package}">All names of {code(package)}</h2>{_list(public(package))}'

@@ -7,24 +7,12 @@ something that knows nothing of it.
     4.2  claims        what exactly is compared, of first and of second order
     4.3  checking      gradcheck: a million derivatives along one random direction
 
-(A tool, `rounding`, finds how small a slope a difference can show.)
+Two tools: `rounding` finds how small a slope a difference can show, and `comparing` compares each
+gradient with differences.
 
-And when it is wrong, what is the mistake? Three tools are needed only when a check fails:
+And when it is wrong, what is the mistake? Three more tools are needed only when a check fails:
 
     culprit       which rule of a composed function it is
     mistakes      what is wrong in the rule: a sign, a factor, a transpose, the wrong axis, …
     explaining    the message that says all this
 """
-
-from typing import Any
-
-from minigrad.checks import checking
-
-
-def _explained(*found: Any) -> Any:
-    from minigrad.checks.explaining import explained  # (imported only if a check fails)
-
-    return explained(*found)
-
-
-checking.explained = _explained

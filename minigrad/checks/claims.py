@@ -137,11 +137,10 @@ def first_order(
             arguments[position] = point
         y = f(*arguments)
         if not isinstance(y, Tensor):
-            rule = isinstance(y, tuple) and any(map(callable, y))
-            remark = " (is @primitive missing above it?)" * rule
-            raise ValueError(
-                f"gradcheck: f must return one Tensor, but gave {type(y).__name__}{remark}"
-            )
+            message = f"gradcheck: f must return one Tensor, but gave {type(y).__name__}"
+            if isinstance(y, tuple) and any(map(callable, y)):
+                message += " (is @primitive missing above it?)"
+            raise ValueError(message)
         return y
 
     points = [arrays[i].astype(float) for i in positions]
@@ -158,7 +157,8 @@ def first_order(
         )
     random = alone or y.size != 1
     seed = np.asarray(rng.standard_normal(y.shape)) if random else np.ones(y.shape)
-    points, names = [*points, seed], [*names, "g" if alone else "seed"]
+    points.append(seed)
+    names.append("g" if alone else "seed")
     return Claims(output, points, names, [first_gradients(output, points)])
 
 

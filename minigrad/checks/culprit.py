@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import compare
 from minigrad.checks.claims import Claims, GradientError, first_order
+from minigrad.checks.comparing import compare
 from minigrad.engine.replay import behind
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor

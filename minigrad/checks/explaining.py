@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.checks.checking import DOUBT, Trial, Wrong
 from minigrad.checks.claims import Claims, GradientError, tensors
+from minigrad.checks.comparing import DOUBT, Trial, Wrong
 from minigrad.checks.culprit import Search
 from minigrad.checks.differences import EPS, elementwise
 from minigrad.checks.mistakes import diagnosed
@@ -59,7 +59,8 @@ def explained(
     unsure = search.unsure + len(search.wrong) - len(named)
     if named:
         rule, i, how = named[0]
-        name, fault = rule.name, "is wrong"
+        name = rule.name
+        fault = "is wrong"
         if isinstance(how, Wrong) and how.order == 2:
             fault += " to second order"
             if not hasattr(rule.rule, "definition"):  # (which has its own record)
@@ -111,7 +112,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
         a, b, c, d, e = (float(trial.claims.along(i)(point)[j]) for point in points)
         below, above = (c - b) / NEARER, (d - c) / NEARER
         far = abs(a - 2 * c + e) / NEAR
-        claim, apart = float((trial.gradient * u).sum()), abs(above - below)
+        claim = float((trial.gradient * u).sum())
+        apart = abs(above - below)
         between = abs(above - claim) + abs(claim - below) < 1.02 * apart
         kink = between and apart > max(0.5 * far, rounding)
         if kink or not np.isfinite(apart):
@@ -134,7 +136,8 @@ def _elements(trial: Trial) -> tuple[str, Array, str]:
     chosen = np.arange(point.size)
     rng = np.random.default_rng(0)
     while len(chosen) > MOST_ELEMENTS:  # keep the half along which the two slopes differ more
-        halves, apart = np.array_split(chosen, 2), []
+        halves = np.array_split(chosen, 2)
+        apart = []
         for half in halves:
             u = np.zeros(point.shape)
             u.flat[half] = trial.length.flat[half] * rng.standard_normal(len(half))

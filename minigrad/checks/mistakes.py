@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import DIRECTIONS, DOUBT, Trial
 from minigrad.checks.claims import Claims, first_gradients, tensors
+from minigrad.checks.comparing import DIRECTIONS, DOUBT, Trial
 from minigrad.checks.culprit import Alone
 from minigrad.checks.differences import elementwise
 from minigrad.engine.replay import behind, replay
@@ -63,11 +63,13 @@ class Case(Trial):
         False where the difference is too coarse to tell: no mistake may fit for that reason.
         """
         length = self.length if length is None else length
-        rng, size = np.random.default_rng(1), np.linalg.norm(self.gradient * length)
+        size = np.linalg.norm(self.gradient * length)
+        rng = np.random.default_rng(1)
         for _ in range(DIRECTIONS):
             u = length * rng.standard_normal(length.shape)
             seen, coarse = slope(share * u)
-            apart, doubt = abs((self.gradient * u).sum() - seen), DOUBT * coarse
+            apart = abs((self.gradient * u).sum() - seen)
+            doubt = DOUBT * coarse
             if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
                 return False
         return True
@@ -152,27 +154,30 @@ def factor(case: Case) -> str | None:
     if not causes:
         return None
     why = "; or ".join(causes[:2])
-    return f"The VJP gives {'minus ' * (k < 0)}{text} the true gradient: {why}."
+    sign = "minus " if k < 0 else ""
+    return f"The VJP gives {sign}{text} the true gradient: {why}."
 
 
 def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
     """Return the factor k as a reader would write it, and its usual causes, a guess last."""
     counts: dict[float, str] = {n: f"the length of axis {i} of the input" for i, n in enumerate(x)}
     counts[math.prod(x) / math.prod(y)] = "the number of elements added up for one result"
-    less, ratio = k < 1, max(k, 1 / k)
+    less = k < 1
+    ratio = max(k, 1 / k)
     n, square = round(ratio), round(ratio**2)
     if abs(ratio - n) < 1e-6 * n and (1 < n < 65 or n in counts):
-        causes = [f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"]
+        is_wrong = "missing" if less else "there twice"
+        causes = [f"the inner derivative {n} of {n}x is {is_wrong}"]
         if n in counts:
             here, there = ("mean", "sum") if less else ("sum", "mean")
             causes.insert(0, f"perhaps a {here} stands where a {there} belongs: {n} is {counts[n]}")
         if n == 2:
-            causes.insert(
-                0, f"one of two equal uses is {'not counted' if less else 'counted twice'}"
-            )
+            counted = "not counted" if less else "counted twice"
+            causes.insert(0, f"one of two equal uses is {counted}")
         return f"1/{n} of" if less else f"{n} times", causes
     if abs(ratio**2 - square) < 1e-6 * square and square in (*x[-1:], *y[-1:]):
-        cause = f"a division by √{square}, as by √d_k, is {'one too many' if less else 'missing'}"
+        is_wrong = "one too many" if less else "missing"
+        cause = f"a division by √{square}, as by √d_k, is {is_wrong}"
         return f"1/√{square} of" if less else f"√{square} times", [cause]
     return f"{k:.6g} times", ["a constant, as an inner derivative, is missing or there twice"]
 
@@ -208,9 +213,12 @@ def the_wrong_axis(case: Case) -> str | None:
         " and ".join(f"axis {axis}" for axis in mixed_axes(table, x.shape)) or "no axis"
         for table in (claimed, true.T)
     )
-    name, here = case.names[case.i], " here" if meant == "no axis" else ""
-    said = f"The value mixes the elements of {name} along {meant}{here}, and the VJP along {told}."
-    return said if told != meant else None
+    if told == meant:
+        return None
+    if meant == "no axis":
+        meant += " here"
+    name = case.names[case.i]
+    return f"The value mixes the elements of {name} along {meant}, and the VJP along {told}."
 
 
 def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:

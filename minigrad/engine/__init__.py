@@ -14,7 +14,7 @@ it.
     2.4  recomputing   memory for time
 
 Four tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
-`other_words` is the table of PyTorch's words, `options` checks numbers and dtypes, and `slips`
-explains errors in a VJP.
+`hints` says what to write instead of a word of PyTorch's, `options` checks numbers and dtypes, and
+`slips` explains errors in a VJP.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

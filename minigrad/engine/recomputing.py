@@ -2,12 +2,12 @@
 
 Where does the memory of training go? Not into parameters: into the record, which keeps what every
 operation's derivative will need until the backward pass. A network of N equal blocks keeps N
-blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes f(x),
-notes which tensors f used, and drops the record. When the backward pass arrives, it runs f once
-more and sends the gradient through the new record at once. One block's record exists at a time,
-beside each block's input: of 8 blocks of 16 operations, 8 + 16 = 24 arrays instead of 8 · 16 = 128.
-The price is one more forward pass (Chen et al. 2016, "Training deep nets with sublinear memory
-cost").
+blocks' worth. But a block can be computed again from its inputs. This is known as *gradient
+checkpointing*. `recompute(f, x)` computes f(x), notes which tensors f used, and drops the record.
+When the backward pass arrives, it runs f once more and sends the gradient through the new record at
+once. One block's record exists at a time, beside each block's input: of 8 blocks of 16 operations,
+8 + 16 = 24 arrays instead of 8 · 16 = 128. The price is one more forward pass (Chen et al. 2016,
+"Training deep nets with sublinear memory cost").
 
 f may use tensors that are not among its arguments, such as the parameters of a layer. They get
 their gradients too.
@@ -87,7 +87,9 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         return tuple([found.pop(x, np.zeros(x.shape, x.dtype)) for x in inputs])
 
     rule: Any = lambda: None  # what the node shows: a name, and what `create_graph` differentiates
-    rule.__name__, rule.definition, rule.compares_its_value = "recompute", again, True
+    rule.__name__ = "recompute"
+    rule.definition = again
+    rule.compares_its_value = True
     node = Node(rule, inputs, {}, backward)
     for look in WATCHERS.get():
         look(rule, inputs, value, node)

@@ -170,7 +170,9 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     if not isinstance(g, arrays) or g.dtype.kind not in "fiub":
         kind = g.dtype if isinstance(g, arrays) else type(g).__name__
         gave = f"{kind}, not an array of real numbers"
-        raise TypeError(f"{vjp} gave {'None: is a return missing?' if g is None else gave}")
+        if g is None:
+            gave = "None: is a return missing?"
+        raise TypeError(f"{vjp} gave {gave}")
     extra = g.ndim - x.ndim
     shape = (1,) * extra + x.shape
     stretched = [j for j in range(-g.ndim, 0) if g.shape[j] != shape[j]]

@@ -51,8 +51,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from minigrad.engine.hints import complete
 from minigrad.engine.options import check_floating
-from minigrad.engine.other_words import complete
 from minigrad.engine.record import WATCHERS, Node, is_recording, setting
 from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
 
@@ -307,14 +307,24 @@ def _as_tensors(inputs: tuple[Any, ...], arrays: list[Array]) -> tuple[Tensor, .
 
 def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> Array:
     """Return a rule's value as an array of real numbers; TypeError for a malformed answer."""
-    is_fused, n = hasattr(rule, "definition"), len(inputs)
+    is_fused = hasattr(rule, "definition")
+    n = len(inputs)
     if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + n):
-        vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"
-        got = "None: is a return missing?" if answer is None else type(answer).__name__
+        if is_fused:
+            vjps = "one function backward(g, y, needs)"
+        elif n == 1:
+            vjps = "one VJP for its input"
+        else:
+            vjps = f"one VJP for each of its {n} tensor inputs"
+        if answer is None:
+            got = "None: is a return missing?"
+        elif type(answer) is tuple:
+            got = f"a tuple of {len(answer)}"
+        else:
+            got = type(answer).__name__
         raise TypeError(
-            f"the rule {rule.__name__} must return its value and "
-            f"{'one function backward(g, y, needs)' if is_fused else vjps}, as a tuple, "
-            f"but it returned {f'a tuple of {len(answer)}' if type(answer) is tuple else got}"
+            f"the rule {rule.__name__} must return its value and {vjps}, as a tuple, "
+            f"but it returned {got}"
         )
     value = answer[0]() if callable(answer[0]) else answer[0]
     value = real_array(value, f"the value of {rule.__name__}")

@@ -103,10 +103,9 @@ class _Watch:
 
     def refuse_nan(self, i: int, g: Any, contribution: Any) -> None:
         """Raise if the VJP for input i made a NaN, or an infinity, of a g that had none."""
-        given, array = (
-            x._array if isinstance(x, Tensor) else np.asarray(x) for x in (g, contribution)
-        )
-        made = _broken(array, [given])
+        given = g._array if isinstance(g, Tensor) else g
+        array = contribution._array if isinstance(contribution, Tensor) else contribution
+        made = _broken(np.asarray(array), [given])
         if made:
             raise FloatingPointError(
                 f"the derivative of {self.called} made {made} in the gradient of input {i}; "

@@ -6,7 +6,7 @@ import re
 from traceback import walk_tb
 from typing import Any
 
-from minigrad.engine.tensor import Tensor
+import numpy as np
 
 TURNED = "`.T` of a stack turns all axes around, not the last two alone: is `.mT` meant?"
 PRODUCT = "is a matrix product (@) written where * belongs?"
@@ -29,7 +29,7 @@ def note_slip(error: Exception, node: Any, i: int, y: Any) -> None:
         slip = TURNED
     elif in_product and all(x.shape == y.shape for x in node.inputs):
         slip = PRODUCT
-    if isinstance(y, Tensor):
+    if not isinstance(y, np.ndarray):
         how = ", as Tensors for a second derivative"
         if "full" in words and isinstance(error, TypeError):
             slip = "np.full does not take a Tensor: write np.broadcast_to"

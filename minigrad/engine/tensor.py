@@ -66,7 +66,7 @@ import numpy as np
 
 from minigrad.engine.options import check_floating, converted
 from minigrad.engine.record import is_recording
-from minigrad.engine.words import Words
+from minigrad.engine.words import TensorWords
 
 if TYPE_CHECKING:
     from minigrad.engine.record import Node
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Tensor(Words):
+class Tensor(TensorWords):
     """An n-dimensional array, and the node it came from.
 
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
@@ -218,7 +218,8 @@ class Tensor(Words):
         RuntimeError for a result; so `hasattr(result, "grad")` raises it, too.
         """
         if self.node is not None:
-            raise RuntimeError(  # (After an AttributeError, Python would ask `Words.__getattr__`.)
+            # (Not an AttributeError: after one Python would ask `TensorWords.__getattr__`.)
+            raise RuntimeError(
                 f"only a leaf has a .grad, and {describe(self)} is the result of {self.node.name}: "
                 "its gradient is minigrad.gradients(loss, [t]), without loss.backward(); to train "
                 "it, make a leaf of the finished array, Tensor(t.data, requires_grad=True)"
@@ -320,33 +321,43 @@ class Tensor(Words):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def _assign(self, value: Tensor) -> Tensor:
+        """Return what `t -= other` gives the name t: for a leaf under no_grad(), the leaf itself.
 
-def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
-    """Return the method that `t -= other` calls, for one of the operators.
-
-    `loss += term` gives the name `loss` to a new, recorded tensor. For a leaf that requires a
-    gradient this would be a mistake: the model or the optimizer still holds the leaf, and would
-    not see the change. So it is refused while operations are recorded. Under no_grad() a leaf is
-    given another array, as by `t.data = …`.
-    """
-
-    def assign(self: Tensor, other: Any) -> Any:
+        `loss += term` gives the name `loss` to a new, recorded tensor. For a leaf that requires a
+        gradient this would be a mistake: the model or the optimizer still holds the leaf, and would
+        not see the change. So it is refused while operations are recorded. Under no_grad() a leaf
+        is given another array, as by `t.data = …`.
+        """
         if self.node is not None or (is_recording() and not self._requires_grad):
-            return operate(self, other)
+            return value
         if is_recording():
             raise TypeError(
                 f"an assignment like += or -= would leave the leaf {describe(self)} behind: write "
                 "w.data = w.data - ... (or w -= ... under no_grad()) to change the leaf, or "
                 "w = w - ... to compute something new"
             )
-        self.data = operate(self, other)
+        self.data = value
         return self
 
-    return assign
+    def __iadd__(self, other: Any) -> Tensor:
+        return self._assign(self + other)
 
+    def __isub__(self, other: Any) -> Tensor:
+        return self._assign(self - other)
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
-    setattr(Tensor, f"__i{_name}__", _in_place(getattr(operator, _name)))
+    def __imul__(self, other: Any) -> Tensor:
+        return self._assign(self * other)
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self._assign(self / other)
+
+    def __ipow__(self, other: Any) -> Tensor:
+        return self._assign(self**other)
+
+    def __imatmul__(self, other: Any) -> Tensor:
+        return self._assign(self @ other)
+
 
 # ---------------------------------------------------------------- arrays, and tensors made of them
 

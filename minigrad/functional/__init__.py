@@ -4,13 +4,14 @@ How many derivatives does a tensor library need? Chapter 3 has 48 operations wit
 chapter 3.9 eleven more. Every other function is composed of operations that have one, and gets its
 gradient, of every order, from the chain rule alone. Nothing in this chapter mentions g.
 
-    6.1  curves        elementwise: sinh, relu, gelu, clip, …
+    6.1  activations   elementwise: relu, gelu, sinh, clip, …
     6.3  reductions    and products: var, norm, prod, outer, …
-    6.4  learning      losses, lookups, dropout
+    6.4  losses        and lookups, and dropout
 
-Three files are tools, to be used and not read: `arranging` puts the same elements at other places
-(stack, pad, sort, …), `numpy_words` has more of NumPy's words, such as vstack, median and cross,
-and `vocabulary` is the table of which of NumPy's functions finds which operation.
+Three files are tools, to be used and not read: `manipulation` puts the same elements at other
+places (stack, pad, sort, …), `numpy_words` has more of NumPy's words, such as vstack, median and
+cross, and `table` has the rows of chapter 1.4's table: which of NumPy's functions finds which
+operation.
 
 `ops.__all__` names the rules, `functional.__all__` the composed functions. `one_hot`, comparisons,
 `argmax`, `np.isnan`, `np.round` and their like have no useful derivative and give plain arrays.
@@ -26,8 +27,15 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
 from typing import TYPE_CHECKING
 
-from minigrad.engine import other_words as _other_words
-from minigrad.functional.arranging import (
+from minigrad.functional.activations import clip, gelu, relu, silu, sinh, softplus, square
+from minigrad.functional.losses import (
+    binary_cross_entropy_with_logits,
+    dropout,
+    embedding,
+    mse,
+    one_hot,
+)
+from minigrad.functional.manipulation import (
     diagonal,
     expand_dims,
     flip,
@@ -46,18 +54,7 @@ from minigrad.functional.arranging import (
     tril,
     triu,
 )
-from minigrad.functional.curves import clip, gelu, relu, silu, sinh, softplus, square
-from minigrad.functional.learning import (
-    binary_cross_entropy_with_logits,
-    dropout,
-    embedding,
-    mse,
-    one_hot,
-)
 from minigrad.functional.reductions import dot, norm, outer, prod, std, var
 
 if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
     __all__ = sorted(name for name, value in globals().items() if callable(value))
-    for name in __all__:  # (in both modules: a pickle finds a function where it is defined)
-        if not {"axis", "rng"}.isdisjoint(vars()[name].__code__.co_varnames):
-            vars()[name].__globals__[name] = vars()[name] = _other_words.in_our_words(vars()[name])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.arranging import expand_dims, moveaxis, ravel, sort
+from minigrad.functional.manipulation import expand_dims, moveaxis, ravel, sort
 from minigrad.ops import (
     broadcast_to,
     concatenate,
@@ -70,9 +70,7 @@ def full_like(a: Any, fill_value: Any) -> Any:
     return y if y.dtype == a.dtype else y.astype(a.dtype)
 
 
-def nan_to_num(
-    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
-) -> Tensor:
+def nan_to_num(x: Any, *, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """Replace NaN by `nan`, ±∞ by the largest numbers or the given ones, without a gradient."""
     array = x.data if isinstance(x, Tensor) else np.asarray(x)
     put = np.nan_to_num(array, nan=nan, posinf=posinf, neginf=neginf)
@@ -86,7 +84,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
     """Return the mean, or Σ w x / Σ w. Weights with one axis belong to the averaged axis."""
     if weights is None:
         return mean(a, axis=axis, keepdims=keepdims)
-    a, weights, shape = floats(a), floats(weights), np.shape(a)
+    a, weights = floats(a), floats(weights)
+    shape = np.shape(a)
     if np.shape(weights) != shape:
         if axis is None or np.ndim(axis) or np.shape(weights) != (shape[axis],):
             raise ValueError(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.curves import square
+from minigrad.functional.activations import square
 from minigrad.ops import (
     concatenate,
     divide,
@@ -33,6 +34,7 @@ from minigrad.ops.elementwise import floats
 from minigrad.ops.reduce import kept_shape
 
 
+@in_our_words
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Multiply the elements over the axis: halves with each other, until one factor is left.
 
@@ -50,10 +52,12 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     shape = np.shape(x)
     axes = _reduced(axis, shape)
     rest = tuple(i for i in range(len(shape)) if i not in axes)
-    n, others = math.prod(shape[i] for i in axes), tuple(shape[i] for i in rest)
+    n = math.prod(shape[i] for i in axes)
+    others = tuple(shape[i] for i in rest)
     factors: Any = reshape(transpose(x, (*axes, *rest)), (n, *others))
     if n == 0:  # the product of nothing is 1
-        factors, n = 1 + sum(factors, axis=0, keepdims=True), 1
+        factors = 1 + sum(factors, axis=0, keepdims=True)
+        n = 1
     while n > 1:
         half = n // 2
         pairs = factors[:half] * factors[half : 2 * half]
@@ -62,6 +66,7 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return reshape(factors, kept_shape(shape, axes) if keepdims else others)
 
 
+@in_our_words
 def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the mean squared distance from the mean. `ddof=1` divides by n - 1, for samples.
 
@@ -73,6 +78,7 @@ def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
     return divide(sum(square(centred), axis=axis, keepdims=keepdims), n)
 
 
+@in_our_words
 def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """√var: the length of x - mean, divided by √n. Where all elements are equal, the gradient is 0.
 
@@ -84,6 +90,7 @@ def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
     return divide(norm(centred, axis=_reduced(axis, np.shape(x)), keepdims=keepdims), math.sqrt(n))
 
 
+@in_our_words
 def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Return the length of vectors: √Σ xᵢ². Without an axis all elements are one vector.
 

@@ -19,7 +19,7 @@ A tool, `initial`, draws the first weights, and explains how large they should b
 
 from typing import TYPE_CHECKING
 
-from minigrad.engine.other_words import refuse_name
+from minigrad.engine.hints import refuse_name
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
 from minigrad.nn.module import Module

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from minigrad.engine.hints import OTHER_NAMES, in_our_words
 from minigrad.engine.options import check_floating, converted
-from minigrad.engine.other_words import OTHER_NAMES, in_our_words
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
@@ -62,15 +62,18 @@ class Module:
     training: bool = True
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Replace the class's `__call__` by one that notes in `CALLS` that it is running.
+        """Wrap two methods of the class: `__call__` and `__init__`.
 
-        So `Steps` (chapter 5) knows in which layer an operation is computed. Without `Steps` it
-        costs 0.2 µs a call. An inherited `__call__` that calls no forward(…) gives way to it.
+        The new `__call__` notes in `CALLS` that it is running, so `Steps` (chapter 5) knows in
+        which layer an operation is computed. Without `Steps` it costs 0.2 µs a call. An inherited
+        `__call__` that calls no forward(…) gives way to it. The new `__init__` completes Python's
+        error if `rng` is missing (it says how to make one). Layers of other packages and of yours
+        get both without a line of their own.
         """
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = in_our_words(cls.__init__)  # type: ignore[method-assign]
-        owner = next(each for each in cls.__mro__ if "__call__" in vars(each))
+        owner = next(ancestor for ancestor in cls.__mro__ if "__call__" in vars(ancestor))
         if owner is cls or not issubclass(owner, Module):  # (its own, or a mixin's)
             cls.__call__ = _noting(cls.__call__)  # type: ignore[method-assign]
         elif hasattr(cls, "forward") and "forward" not in unwrap(owner.__call__).__code__.co_names:
@@ -154,9 +157,10 @@ class Module:
             elif x.dtype.kind != leaf.dtype.kind:
                 wrong.append(f"{name} has dtype {x.dtype}, which cannot become {leaf.dtype}")
         if wrong:
-            kept = " (a Tensor that a call keeps is state, too: keep its .data)"
-            told = "; ".join(wrong) + kept * bool(extra)
-            raise ValueError(f"this state does not fit {type(self).__name__}: {told}")
+            message = f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}"
+            if extra:
+                message += " (a Tensor that a call keeps is state, too: keep its .data)"
+            raise ValueError(message)
         fitting = {name: converted(values[name], x.dtype, name) for name, x in leaves.items()}
         for name, leaf in leaves.items():
             leaf._take(fitting[name], leaf.dtype)
@@ -184,9 +188,12 @@ class Module:
 
     def __repr__(self) -> str:
         """Show the class, and each parameter's name and shape, and whether it is frozen."""
-        named = self.named_parameters()
-        rows = [f"\n    {n} {p.shape}{'' if p.requires_grad else ' frozen'}" for n, p in named]
-        return f"{type(self).__name__}({''.join(rows)})"
+        text = f"{type(self).__name__}("
+        for name, parameter in self.named_parameters():
+            text += f"\n    {name} {parameter.shape}"
+            if not parameter.requires_grad:
+                text += " frozen"
+        return text + ")"
 
 
 # ---------------------------------------------------- A first reading may stop here.

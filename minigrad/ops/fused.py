@@ -310,9 +310,12 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
 def _rotated(x, cos, sin, pairs):
     cos, sin = np.asarray(cos, x.dtype), np.asarray(sin, x.dtype)
     half = x.shape[-1] // 2
-    halves = (slice(half), slice(half, None))
-    first, second = halves if pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))
-    a, b, y = x[..., first], x[..., second], np.empty_like(x)
+    if pairs == "halves":
+        first, second = slice(half), slice(half, None)
+    else:
+        first, second = slice(0, None, 2), slice(1, None, 2)
+    a, b = x[..., first], x[..., second]
+    y = np.empty_like(x)
     np.subtract(a * cos, b * sin, out=y[..., first])
     np.add(a * sin, b * cos, out=y[..., second])
     return y

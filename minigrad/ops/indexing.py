@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.other_words import in_our_words
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Array, Tensor
 from minigrad.ops.shape import broadcast_to, reshape
@@ -62,7 +62,8 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
 @primitive(name="scatter_add")
 def _scatter_add(x, /, shape, index):
     def value():
-        y, parts = np.zeros(shape, x.dtype), index if isinstance(index, tuple) else (index,)
+        y = np.zeros(shape, x.dtype)
+        parts = index if isinstance(index, tuple) else (index,)
         if y.ndim > 1 and type(index) is np.ndarray and index.dtype.kind != "b" and index.size:
             _add_rows(y, index, x)
         elif any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in parts):

@@ -16,7 +16,7 @@ from minigrad.engine.tensor import Tensor, as_operand
 from minigrad.ops.elementwise import floats
 
 
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
+def einsum(subscripts: str, *operands: Any) -> Tensor:
     """Products of elements, summed: every axis has a letter, and a letter not kept is summed over.
 
         "ij,jk->ik"   Cᵢₖ = Σⱼ Aᵢⱼ Bⱼₖ
@@ -31,9 +31,9 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     gradient, as in `sum`. "..." stands for leading axes, which broadcast; without "->" the letters
     that occur once are kept, in the order of the alphabet, all as in NumPy. A letter stands in one
     operand once ("ii" walks a diagonal, which is `np.diagonal` here). An axis of length 1 under a
-    letter that is longer elsewhere is stretched, and its gradient summed. `optimize=True` is
-    NumPy's too: BLAS then does the products. np.einsum may sum up one factor before it multiplies
-    by the next: beside a 0, an infinite factor can then give ∞ in the place of NaN.
+    letter that is longer elsewhere is stretched, and its gradient summed. np.einsum may sum up one
+    factor before it multiplies by the next: beside a 0, an infinite factor can then give ∞ in the
+    place of NaN.
 
     >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
     array([12, 34])
@@ -44,13 +44,13 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
         tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]
     inputs, output = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
-    return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
+    return _einsum(*tensors, inputs=inputs, output=output)
 
 
 @primitive(name="einsum")
-def _einsum(*xs, inputs, output, optimize=False):
+def _einsum(*xs, inputs, output):
     try:
-        y = np.einsum(f"{','.join(inputs)}->{output}", *xs, optimize=optimize)
+        y = np.einsum(f"{','.join(inputs)}->{output}", *xs)
     except ValueError:
         _lengths(inputs, [x.shape for x in xs])  # says it in the caller's letters
         raise
@@ -68,7 +68,7 @@ def _einsum(*xs, inputs, output, optimize=False):
             kept = "".join(
                 [c for c, n in own.items() if n == lengths[c] and any(c in t for t in terms)]
             )
-            found = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
+            found = np.einsum(f"{','.join(terms)}->{kept}", g, *others)
             found = found[tuple([slice(None) if c in kept else None for c in own])]
             return np.broadcast_to(found, shapes[k])
 

@@ -1,4 +1,4 @@
-"""6.1 · Curves: elementwise functions, composed.
+"""6.1 · Activations: elementwise functions, composed.
 
 Which formula of a function should the computer use? On paper sinh(x) is ½(exp(x) - exp(-x)). For a
 tiny x this difference loses all digits of x; ½(expm1(x) - expm1(-x)) keeps them. The derivative is
@@ -65,7 +65,8 @@ def clip(
     >>> clip([-2.0, 0.5, 2.0], 0.0, 1.0)
     array([0. , 0.5, 1. ])
     """
-    a_min, a_max = (a_min if min is None else min), (a_max if max is None else max)
+    a_min = a_min if min is None else min
+    a_max = a_max if max is None else max
     if a_min is None and a_max is None:
         raise ValueError("clip needs a limit: a_min and a_max are both None")
     y = x if a_min is None else maximum(x, a_min)

@@ -1,4 +1,4 @@
-"""Arranging: the same elements at other places, composed.
+"""Manipulation: the same elements at other places, composed.
 
 What must be known of `flip`, `roll`, `tile` or `sort` to differentiate them? Only which input
 element each output element is a copy of. Each function here is an indexing, a reshape, a broadcast
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.ops import (
     add,
@@ -64,6 +65,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     return transpose(x, tuple(axes))
 
 
+@in_our_words
 def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
     """Insert a new axis of length 1, which is axis `axis` of the result; of a tuple, several.
 
@@ -77,6 +79,7 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
     return reshape(x, tuple(shape))
 
 
+@in_our_words
 def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Return x without its axes of length 1, or without those that `axis` names.
 
@@ -93,6 +96,7 @@ def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return reshape(x, tuple(n for i, n in enumerate(shape) if i not in places))
 
 
+@in_our_words
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along the axis, or along all axes.
 
@@ -104,6 +108,7 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return getitem(x, tuple(slice(None, None, -1 if i in axes else None) for i in range(ndim)))
 
 
+@in_our_words
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     """Move all elements on by `shift` places; those that leave at the end enter at the front.
 
@@ -121,6 +126,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     return x  # type: ignore[no-any-return]
 
 
+@in_our_words
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     """Return the elements at the indices along the axis; without an axis, of the flattened x.
 
@@ -134,6 +140,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     return getitem(x, _along(axis, len(_shape(x)), indices))
 
 
+@in_our_words
 def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     """Take from each line of x along the axis the elements that its own line of indices names.
 
@@ -141,7 +148,8 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     array([[30, 30],
            [40, 50]])
     """
-    places, ndim = np.asarray(indices), len(_shape(x))
+    places = np.asarray(indices)
+    ndim = len(_shape(x))
     if places.ndim != ndim:
         raise ValueError(
             f"take_along_axis needs indices with as many axes as x: x has shape {_shape(x)}, the "
@@ -153,6 +161,7 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     return getitem(x, tuple(index))
 
 
+@in_our_words
 def sort(x: Any, axis: int | None = -1) -> Tensor:
     """Sort x in rising order along the axis. Equal elements, and their gradients, keep their order.
 
@@ -164,6 +173,7 @@ def sort(x: Any, axis: int | None = -1) -> Tensor:
     return take_along_axis(x, np.argsort(x, axis=axis, kind="stable"), axis)
 
 
+@in_our_words
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Repeat each element `repeats` times in a row along the axis; without an axis, flattened.
 
@@ -211,6 +221,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     return add(y, margin.astype(y.dtype)) if margin.any() else y
 
 
+@in_our_words
 def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
     """Join tensors of one shape along a new axis.
 
@@ -226,6 +237,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
     return concatenate([expand_dims(x, axis) for x in arrays], axis)
 
 
+@in_our_words
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Cut x along the axis: into equal parts, or at the given places.
 

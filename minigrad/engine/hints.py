@@ -1,7 +1,8 @@
-"""Other words: the two tables of PyTorch's, for errors and for the site's page of words.
+"""Hints: what to write instead of a word that is not here, for errors and the site's page of words.
 
-The first table has methods and attributes of PyTorch's Tensor; a word that ends in "=" is an
-option. The second has names in PyTorch's modules; a name after a dot is one of a model.
+`OTHER_WORDS` has methods and attributes of PyTorch's Tensor; a word that ends in "=" is an option.
+`OTHER_NAMES` has names in PyTorch's modules; a name after a dot is one of a model. `INSTEAD` has
+functions of NumPy's that no table of chapter 1.4 has.
 """
 
 from __future__ import annotations
@@ -80,6 +81,38 @@ _NAMES = {
     "manual_seed rand randint randn": "rng = np.random.default_rng(seed), and its methods",
 }
 OTHER_NAMES = {x: here.format(x.lower()) for names, here in _NAMES.items() for x in names.split()}
+
+INSTEAD: dict[Any, str] = {
+    np.append: "np.concatenate",
+    np.array_split: "np.split, at the places",
+    np.block: "np.concatenate, once for each axis",
+    np.broadcast_arrays: "np.broadcast_to",
+    np.column_stack: "np.stack with axis=1 for vectors, np.hstack for matrices",
+    np.copysign: "np.where(np.signbit(y), -np.abs(x), np.abs(x))",
+    np.copyto: "np.where",
+    np.cosh: "(np.exp(x) + np.exp(-x)) / 2",
+    np.delete: "x[keep], with the indices or a mask of what stays",
+    np.diag: "np.diagonal of a matrix, x * np.eye(n) of a vector",
+    np.exp2: "2.0**x",
+    np.fliplr: "x[:, ::-1]",
+    np.flipud: "x[::-1]",
+    np.inner: "x @ y.T",
+    np.insert: "np.concatenate([x[:i], values, x[i:]])",
+    np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
+    np.log10: "np.log(x) / np.log(10)",
+    np.log2: "np.log(x) / np.log(2)",
+    np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
+    np.nansum: "np.where(np.isnan(x), 0, x).sum()",
+    np.ptp: "x.max() - x.min()",
+    np.put: "scatter_add or np.where",
+    np.reciprocal: "1 / x",
+    np.remainder: "x - y * (x // y)",
+    np.tan: "np.sin(x) / np.cos(x)",
+    np.tensordot: "np.einsum",
+    np.trace: "np.diagonal(x).sum(axis=-1)",
+    np.vdot: "np.sum(x * y)",
+    np.vecdot: "np.sum(x * y, axis=-1)",
+}
 
 
 def refuse_name(module: str, name: str) -> NoReturn:

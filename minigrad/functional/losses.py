@@ -1,4 +1,4 @@
-"""6.4 · Learning: losses, lookups and dropout, composed.
+"""6.4 · Losses: how wrong a model is; and lookups and dropout, composed.
 
 What does a model need before it can learn? A number that says how wrong it is. A loss is a function
 like any other. The losses of classifiers, chapter 3.10's `cross_entropy` and the binary one below,
@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.options import as_number
 from minigrad.engine.tensor import Array, Tensor, describe
-from minigrad.functional.curves import square
+from minigrad.functional.activations import square
 from minigrad.ops import getitem, logaddexp, mean, multiply, subtract, sum
 from minigrad.ops.classification import check_reduction
 from minigrad.ops.elementwise import floats
@@ -90,6 +91,7 @@ def embedding(weight: Any, indices: Any) -> Tensor:
     return getitem(weight, integers_below(indices, shape[0], "embedding"))
 
 
+@in_our_words
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """Set each element to 0 with probability p, else multiply it by 1/(1 - p): the mean stays.
 
@@ -103,16 +105,18 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
     p = as_number("dropout", p, 0, 1)  # (at 1 no element would be left to scale up)
-    kept = rng.random(np.shape(x)) >= p
+    stays = rng.random(np.shape(x)) >= p
     x = floats(x)
     dtype = x.dtype
-    return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
+    return multiply(x, stays.astype(dtype) / np.asarray(1 - p, dtype))
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
     """Return the mean or the sum of the losses, or the losses themselves."""
     check_reduction(reduction)
-    return losses if reduction == "none" else (mean if reduction == "mean" else sum)(losses)
+    if reduction == "none":
+        return losses
+    return mean(losses) if reduction == "mean" else sum(losses)
 
 
 def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:
