@@ -562,7 +562,7 @@ def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("dagre.min.js", "dagre.LICENSE", "page.html", "page.js", "page.css"):
-        assert f"minigrad/graphs/page/{name}" in names
+        assert f"minigrad/graphs/web/{name}" in names
 
 
 DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"

@@ -5,7 +5,7 @@ import pytest
 
 from attention import attention
 from minigrad import Steps, Tensor, layer_norm, softmax
-from minigrad.graphs.model import spoken
+from minigrad.graphs.names import spoken
 from minigrad.graphs.worked import RULES, Row, computed, remark, worked
 
 CASES = {  # an operation, and the shapes of what it is given

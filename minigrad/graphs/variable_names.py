@@ -18,7 +18,8 @@ from typing import Any
 
 from minigrad.engine import recomputing
 from minigrad.engine.safety import PACKAGE
-from minigrad.graphs.model import Model, printable
+from minigrad.graphs.model import Model
+from minigrad.graphs.operations import printable
 
 Variable = tuple[FrameType, str]  # of a stack frame
 
