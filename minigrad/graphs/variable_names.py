@@ -1,4 +1,4 @@
-"""Lines: the line of the program that computed a tensor, and the variable that got it.
+"""Variable names: the variable that got a tensor, and the line of the program that computed it.
 
 The record does not say it, but while an operation runs, Python's call stack does: each function
 that is being called has a stack frame, which knows its file and its present line. The line may be
