@@ -130,8 +130,8 @@ def test_results_without_a_name_are_called_as_a_person_would():
 NOT_DISPLAYED = {
     "the head of the chapter displays it once, ∂L/∂x = g ⊙ f′(x)": (
         "abs add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos divide erf exp "
-        "expm1 gelu_tanh hypot log log1p logaddexp maximum minimum multiply negative positive power "
-        "sigmoid sign sin sqrt subtract tanh"
+        "expm1 gelu_tanh hypot log log1p logaddexp maximum minimum multiply negative positive "
+        "power sigmoid sign sin sqrt subtract tanh"
     ),
     "the gradient is g, in words": "astype broadcast_to",
     "the way back is said in the text": "swapaxes min",
@@ -165,16 +165,14 @@ def test_a_gradient_in_a_sentence_is_not_shown_and_of_several_displays_the_last_
         """Here ∂L/∂x = 1 is said in a sentence:
         ∂L/∂x = 2 stands at the beginning of a line.
 
-        - ∂L/∂x = 3 is an item of a list, and its second line is indented as far as a display:
-            ∂L/∂x = 4
+            ∂L/∂x = 3        ∂L/∂xᵢ = 4        so ∂L/∂x = 5        ∂L/∂W = 6 = 7
 
-            ∂L/∂xᵢ = 5        so ∂L/∂x = 6        ∂L/∂W = 7 = 8
-
-        ∂L/∂x = 9.
+        - ∂L/∂x = 8 is an item of a list, and its second line is indented as far as a display:
+            ∂L/∂x = 9
         """
 
-    assert [Rule.of(planted).gradient(k) for k in range(3)] == ["∂L/∂xᵢ = 5", "∂L/∂W = 8", ""]
+    assert [Rule.of(planted).gradient(k) for k in range(3)] == ["∂L/∂xᵢ = 4", "∂L/∂W = 7", ""]
     planted.__doc__ += "\n        ∂L/∂x = 10\n"
-    assert Rule.of(planted).gradient(0) == "∂L/∂xᵢ = 5"
+    assert Rule.of(planted).gradient(0) == "∂L/∂xᵢ = 4"
     planted.__doc__ += "\n            ∂L/∂X = 11\n"
     assert Rule.of(planted).gradient(0) == "∂L/∂X = 11"

@@ -4,9 +4,9 @@ A track leads forward over every operation, and then backward over every contrib
 some rules are worked out (`worked`), and a step says how much of the gradient arrives. Without `at`
 the page opens at the step where the smallest share arrives. (`_least` says which steps count.)
 
-The page is one file, and makes no request. Its scripts are `web/page.js` and dagre, which lays out the
-boxes; its content security policy names the hashes of the two, so that nothing else can run. All
-texts reach the page as data, never as markup.
+The page is one file, and makes no request. Its scripts are `web/page.js` and dagre, which lays out
+the boxes; its content security policy names the hashes of the two, so that nothing else can run.
+All texts reach the page as data, never as markup.
 """
 
 from __future__ import annotations

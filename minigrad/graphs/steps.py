@@ -48,7 +48,7 @@ from weakref import ref
 import numpy as np
 
 from minigrad.engine.autograd import check_root, check_seed
-from minigrad.engine.record import PASSES, WATCHERS, Passes
+from minigrad.engine.record import PASSES, WATCHERS
 from minigrad.engine.replay import Observer, Sent
 from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor
@@ -99,8 +99,16 @@ class Steps:
         self._depth = len(CALLS.running)
         # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
         steps = ref(self)
-        look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
-        back: Passes = lambda y, g: s._noting(y, g) if (s := steps()) else nullcontext()
+
+        def look(*operation: Any) -> None:
+            noting = steps()
+            if noting is not None:
+                noting._noted(*operation)
+
+        def back(root: Tensor, seed: Array) -> Any:
+            noting = steps()
+            return nullcontext() if noting is None else noting._noting(root, seed)
+
         self._token = WATCHERS.set((*WATCHERS.get(), look))
         self._token_back = PASSES.set(back)
         return self
