@@ -116,7 +116,7 @@ def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside():
         left_out = sum(  # constants of 1 number that a fused operation has for options
             not (x.operation or x.named or x.shape) and x.kind == "constant"
             for v in done
-            if v.fused
+            if v.rule.fused
             for x in (drawing.vertices[i] for i in v.inputs)
         )
         rows = sum(len(box.rows) for box in drawing.boxes)

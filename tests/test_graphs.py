@@ -12,7 +12,7 @@ import pytest
 
 from attention import MultiHeadAttention, attention
 from minigrad import Steps, Tensor, cross_entropy, graph, softmax
-from minigrad.graphs.model import numbered, unique_names
+from minigrad.graphs.names import numbered, unique_names
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import colour
 from minigrad.graphs.summary import Summary

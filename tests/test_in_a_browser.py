@@ -78,6 +78,7 @@ def test_every_label_stays_in_its_box_in_every_font(page, make, tmp_path):
     drawing = make()
     path = drawing.save(tmp_path / "x.svg")
     page.goto(path.as_uri())
+    assert page.locator("text:not([textLength])").count() == 0
     for font in FONTS:
         found = page.evaluate(OUTSIDE, font)
         assert len(found) > len(drawing.boxes)

@@ -362,7 +362,7 @@ def test_recompute_is_one_step_and_what_it_runs_again_is_none():
         found = steps.backward(y)
         y.backward()
     assert [v.operation for v in operations(steps)] == ["recompute", "recompute", "sum"]
-    assert not operations(steps)[0].fused
+    assert not operations(steps)[0].rule.fused
     np.testing.assert_array_equal(found[x], x.grad)
 
 
@@ -427,23 +427,25 @@ def test_each_operation_tells_the_first_line_of_its_docstring_and_what_that_sets
     with Steps() as steps:
         softmax(leaf(3))
     (step,) = operations(steps)
-    assert step.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and step.letters == ("x",)
+    rule = step.rule
+    assert rule.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and rule.letters == ("x",)
     doc = inspect.getdoc(softmax)
-    assert step.displayed and all(f"\n    {line}\n" in doc for line in step.displayed)
+    assert rule.displayed and all(f"\n    {line}\n" in doc for line in rule.displayed)
     double = lambda x, /: (x * 2.0, lambda g, y: g * 2.0)
     double.__doc__ = "y = 2x.\n\n    f′ = 2\n\n>>> double([1.0])\n    [2.0]"
     double.__name__ = "sin"  # (the name of one of ours)
     with Steps() as steps:
         primitive(double)(leaf(3))
-    assert [(v.formula, v.displayed) for v in operations(steps)] == [("y = 2x.", ("f′ = 2",))]
+    (step,) = operations(steps)
+    assert (step.rule.formula, step.rule.displayed) == ("y = 2x.", ("f′ = 2",))
     silent = set()
     for case in CASES:
         inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
         with Steps() as steps:
             case.ours(*inputs)
         for v in operations(steps):
-            silent |= {v.operation} if v.kind == "operation" and not v.formula else set()
-            assert ">>>" not in "".join(v.displayed)
+            silent |= set() if v.rule.formula else {v.operation}
+            assert ">>>" not in "".join(v.rule.displayed)
     assert silent == set()
 
 

@@ -1,12 +1,16 @@
 """Chapter 5 · Worked: the rows of a step spell out what the rule did, and nothing else."""
 
+import re
+
 import numpy as np
 import pytest
 
 from attention import attention
-from minigrad import Steps, Tensor, layer_norm, softmax
-from minigrad.graphs.model import spoken
+from minigrad import Steps, Tensor, layer_norm, ops, softmax
+from minigrad.graphs.names import spoken
+from minigrad.graphs.operations import Rule
 from minigrad.graphs.worked import RULES, Row, computed, remark, worked
+from tests.cases import CASES as EVERY_CASE
 
 CASES = {  # an operation, and the shapes of what it is given
     "softmax": (softmax, (5,)),
@@ -120,3 +124,55 @@ def test_results_without_a_name_are_called_as_a_person_would():
     said = "kᵀ|q·kᵀ|scores|weights|weights·v|- y|Σ|w x|w x + b|w x + b - y|w + x|(w + x) × b|"
     said += "multiply|matmul|w·x|(w·x)ᵀ|x / b#1|w / (x / b)|x / b#2|w·(x / b)|w × 2"
     assert names == said.split("|")
+
+
+# The inputs of our rules whose docstring displays no ∂L/∂x, by the reason. All others do.
+NOT_DISPLAYED = {
+    "the head of the chapter displays it once, ∂L/∂x = g ⊙ f′(x)": (
+        "abs add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos divide erf exp "
+        "expm1 gelu_tanh hypot log log1p logaddexp maximum minimum multiply negative positive "
+        "power sigmoid sign sin sqrt subtract tanh"
+    ),
+    "the gradient is g, in words": "astype broadcast_to",
+    "the way back is said in the text": "swapaxes min",
+    "the way back is a turn by -θ, and is displayed as a matrix": "rotate_pairs",
+    "the scores are called z in the formulas": "cross_entropy",
+}
+WITHOUT_ONE = {"where": "condition b"}  # a condition has none; that of b is "the reverse"
+
+
+def test_the_gradient_that_a_page_shows_is_displayed_in_the_docstring_of_its_rule():
+    rules = {}
+    for case in EVERY_CASE:
+        inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+        with Steps() as steps:
+            case.ours(*inputs)
+        rules |= {v.operation: v.rule for v in steps.vertices if v.operation}
+    assert rules.keys() >= {*ops.__all__} - {"copy"}
+    silent = set()
+    for name, rule in rules.items():
+        for position, letter in enumerate(rule.letters):
+            formula = rule.gradient(position)
+            if formula:
+                assert re.match(f"∂L/∂({letter}|{letter.upper()})[ᵢⱼₖ]* = .", formula), name
+            elif letter not in WITHOUT_ONE.get(name, "").split():
+                silent.add(name)
+    assert silent == {*" ".join(NOT_DISPLAYED.values()).split()}
+
+
+def test_a_gradient_in_a_sentence_is_not_shown_and_of_several_displays_the_last_one_is():
+    def planted(x, w, /):
+        """Here ∂L/∂x = 1 is said in a sentence:
+        ∂L/∂x = 2 stands at the beginning of a line.
+
+            ∂L/∂x = 3        ∂L/∂xᵢ = 4        so ∂L/∂x = 5        ∂L/∂W = 6 = 7
+
+        - ∂L/∂x = 8 is an item of a list, and its second line is indented as far as a display:
+            ∂L/∂x = 9
+        """
+
+    assert [Rule.of(planted).gradient(k) for k in range(3)] == ["∂L/∂xᵢ = 4", "∂L/∂W = 7", ""]
+    planted.__doc__ += "\n        ∂L/∂x = 10\n"
+    assert Rule.of(planted).gradient(0) == "∂L/∂xᵢ = 4"
+    planted.__doc__ += "\n            ∂L/∂X = 11\n"
+    assert Rule.of(planted).gradient(0) == "∂L/∂X = 11"

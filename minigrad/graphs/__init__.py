@@ -45,10 +45,10 @@ This form draws every record, but a long one cannot be read: a GPT of twelve blo
 boxes. There are no layers and no options of operations, and parameters are among data.
 
 A first reading may stop here. What follows is a tool, which draws the same record so that it can be
-read. Its files have no chapter: `model.py` turns the record into data (with `operations.py`, a
-table of facts, and `summary.py`, what is kept of an array), `folding.py` decides what is a box and
-what is inside of one, `scale.py` colours it, `text.py` and `render.py` write and draw it, and
-`drawing.py` puts them together.
+read. Its files have no chapter: `model.py` turns the record into data (with `operations.py`, what
+is known about operations, and `summary.py`, what is kept of an array), `names.py` names the
+tensors, `folding.py` decides what is a box and what is inside of one, `scale.py` colours it,
+`text.py` and `render.py` write and draw it, and `drawing.py` puts them together.
 
     >>> print(graph(y, grads=True))
     x = [1, 2]           (2,)  grad 1.58
@@ -61,8 +61,8 @@ an axis of length n divides the gradient by n, so every box behind it has an RMS
 though nothing is lost. So at the input of a mean the length of the whole gradient is shown, too:
 ‖g‖ = √n RMS.
 
-`Steps` (`steps.py`, with `lines.py` for the names) notes what happens while a network computes:
-every operation with its layer and its line, and every contribution of the backward pass. With it,
+`Steps` (`steps.py`, with `variable_names.py`) notes what happens while a network computes: every
+operation with its layer and its line, and every contribution of the backward pass. With it,
 `graph(y, steps=steps)` draws a network of any size: layers are frames, and of equal ones, or of one
 that is used again and again, only the first is drawn. `page.py` makes a page of both passes, and
 `worked.py` writes out each step of the way back.
@@ -71,6 +71,7 @@ that is used again and again, only the first is drawn. `page.py` makes a page of
 from minigrad.graphs.drawing import Graph, graph
 from minigrad.graphs.folding import Box, Link
 from minigrad.graphs.model import Vertex
-from minigrad.graphs.steps import Contribution, Steps
+from minigrad.graphs.steps import Steps
+from minigrad.graphs.worked import Contribution
 
 __all__ = ["Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "graph"]

@@ -2,76 +2,38 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.engine.autograd import check_seed
 from minigrad.engine.options import as_number
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.graphs.folding import Folding
-from minigrad.graphs.model import Model, Vertex, plain, printable, walk
+from minigrad.graphs.folding import Drawing
+from minigrad.graphs.model import Model, walk
+from minigrad.graphs.operations import printable
 from minigrad.graphs.page import page
-from minigrad.graphs.render import dot_text, render
-from minigrad.graphs.scale import Limits, limits_around, lost
+from minigrad.graphs.render import dot_text, picture, render
+from minigrad.graphs.scale import Limits
+from minigrad.graphs.steps import Steps
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
-if TYPE_CHECKING:
-    from minigrad.graphs.steps import Steps
 
-
-@dataclass
-class Graph:
-    """A record as data, and its drawing: boxes and arrows.
-
-    vertices  every tensor of the record, in the order in which they were computed
-    boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
-              arrows between them
-    limits    the gradients at the two ends of the colour scale; None without gradients
-    noise     the leaves whose gradients are 0 but for rounding
+class Graph(Drawing):
+    """The `Drawing` of a record, which can be shown and saved.
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
     it, also as .png; .html is a page on which layers open by a click, .dot the text for Graphviz,
     and .json the data.
     """
 
-    vertices: Sequence[Vertex]
-    limits: Limits | None = None
-    depth: int | None = 1
-
-    def __post_init__(self) -> None:
-        self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
-        self.noise = lost(self.vertices)
-        low, high = self.limits or limits_around(self.strengths())
-        if not 0 < low < high:
-            raise ValueError(
-                f"limits must be two positive numbers, the lower first: got {low}, {high}"
-            )
-        self.limits = (low, high) if any(v.gradient for v in self.vertices) else None
-
-    def strengths(self) -> Iterator[float | None]:
-        """Yield every gradient that has a colour in the drawing."""
-        for box in self.boxes:
-            if self.noise.isdisjoint(box.vertices):
-                yield box.grad
-            yield from (row.grad for row in box.rows if row.vertex not in self.noise)
-            yield from (grad for _, grad in box.strip)
-
     @property
     def source(self) -> str:
         """The graph in the DOT language. Equal records give equal text."""
         return dot_text(self)
-
-    def data(self) -> dict[str, Any]:
-        """Return the boxes, the arrows and the limits as plain data, for JSON."""
-        boxes, links = plain(self.boxes, 3), plain(self.links, 3)
-        return {"boxes": boxes, "links": links, "limits": self.limits}
 
     def save(self, path: str | Path) -> Path:
         """Draw to path, in the format of its ending: .svg, .png, .html, .dot or .json.
@@ -96,19 +58,11 @@ class Graph:
     def _page(self) -> str:
         last = self.vertices[-1]
         title = f"The graph of {last.title}" if last.named else "A graph"
-        passes = [("", self.vertices, ())]
-        return page(passes, title=title, limits=self.limits, steps=False, static=self.static())
-
-    def static(self) -> str:
-        """Return the graph as a part of an HTML page: as a picture, and as text."""
-        picture = (self._repr_svg_() or "?>").partition("?>")[2]
-        return f'<div class="static">{picture}<pre>{html.escape(str(self))}</pre></div>'
+        return page([("", self, ())], title=title, steps=False)
 
     def _repr_svg_(self) -> str | None:
         """Return the SVG that a notebook shows; None where no program can draw."""
-        with suppress(ImportError, ValueError, RuntimeError, OSError):
-            return render(self, "svg").decode()
-        return None
+        return picture(self)
 
     def __str__(self) -> str:
         """Return the graph as indented text, a line for each box."""

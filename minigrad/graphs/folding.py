@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.graphs.model import LAST_TWO, Scope, Vertex
-from minigrad.graphs.scale import lost
+from minigrad.graphs.model import Scope, Vertex, plain
+from minigrad.graphs.scale import Limits, limits_around, lost
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Folding:
         outside: dict[int, int] = {}
         for v in operations:
             key.append((v.operation, v.shape, v.dtype))
-            settings.append(v.likeness)
+            settings.append(v.settings)
             for i, used in enumerate(v.inputs):
                 x = self._source(v, i)
                 if x.number in place:
@@ -261,7 +261,8 @@ class Folding:
     def _operation(self, v: Vertex, frame: tuple[str, ...], title: str) -> None:
         rows = [self._row(v, i) for i in self.inputs[v.number][1]]
         # (Fused attention adds 0 if there is no score_bias.)
-        rows = [row for row in rows if not (v.fused and row.text == "0")]
+        if v.rule is not None and v.rule.fused:
+            rows = [row for row in rows if row.text != "0"]
         norm = v.grad_norm if v.number in self.averaged else None
         called = {"operation": v.operation, "options": v.options}
         self._add(v.kind, title, [v], frame, rows=tuple(rows), grad=v.grad_rms, norm=norm, **called)
@@ -370,10 +371,50 @@ def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
     for v in vertices:
         moved = v.facts.moves and v is not vertices[-1]
         base.append(base[v.inputs[0]] if moved else v.number)
-        how = "transposed" if v.options in LAST_TWO else v.operation
+        how = "transposed" if v.transposes else v.operation
         moves.append((*moves[v.inputs[0]], how) if moved else ())
     words = [
         f"{', '.join(moved)} → {v.shape}" if moved else ""
         for v, moved in zip(vertices, moves, strict=True)
     ]
     return base, words
+
+
+@dataclass
+class Drawing:
+    """What is drawn of a record, as data.
+
+    vertices  every tensor of the record, in the order in which they were computed
+    boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
+              arrows between them
+    limits    the gradients at the two ends of the colour scale; None without gradients
+    noise     the leaves whose gradients are 0 but for rounding
+    depth     how many frames may be inside each other; None for all
+    """
+
+    vertices: Sequence[Vertex]
+    limits: Limits | None = None
+    depth: int | None = 1
+
+    def __post_init__(self) -> None:
+        self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
+        self.noise = lost(self.vertices)
+        low, high = self.limits or limits_around(self.strengths())
+        if not 0 < low < high:
+            raise ValueError(
+                f"limits must be two positive numbers, the lower first: got {low}, {high}"
+            )
+        self.limits = (low, high) if any(v.gradient for v in self.vertices) else None
+
+    def strengths(self) -> Iterator[float | None]:
+        """Yield every gradient that has a colour in the drawing."""
+        for box in self.boxes:
+            if self.noise.isdisjoint(box.vertices):
+                yield box.grad
+            yield from (row.grad for row in box.rows if row.vertex not in self.noise)
+            yield from (grad for _, grad in box.strip)
+
+    def data(self) -> dict[str, Any]:
+        """Return the boxes, the arrows and the limits as plain data, for JSON."""
+        boxes, links = plain(self.boxes, 3), plain(self.links, 3)
+        return {"boxes": boxes, "links": links, "limits": self.limits}

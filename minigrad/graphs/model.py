@@ -7,13 +7,8 @@ order in which the tensors were computed. A drawing reads this list, and not the
 
 from __future__ import annotations
 
-import inspect
-import re
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -22,7 +17,7 @@ import numpy as np
 from minigrad.engine.record import Node
 from minigrad.engine.replay import inputs_of
 from minigrad.engine.tensor import Array, Tensor, result
-from minigrad.graphs.operations import UNKNOWN, Facts, facts
+from minigrad.graphs.operations import UNKNOWN, Facts, Rule, options_text, printable
 from minigrad.graphs.summary import Summary, dtype_name, rounded, shown
 
 
@@ -58,11 +53,8 @@ class Vertex:
     modules    the modules that were being called when it was computed, the outermost first
     line       the line of source that computed it, "demos/one.py, line 12"
                (modules and line are known from `Steps` alone)
-    formula    the first line of the operation's docstring, `displayed` the formulas that the
-               docstring sets apart, and `letters` the names that both have for the inputs
-    fused      whether the operation does several steps at once, which `unfused()` shows
-    facts      the operation's entry in the table of operations
-    likeness   equal for operations with equal options, also where the text is shortened
+    rule       what is known about the operation's rule; None for leaves and constants
+    settings   all options in full, to compare operations with: `options` may be shortened
     """
 
     number: int
@@ -79,12 +71,18 @@ class Vertex:
     parameter: bool = False
     modules: tuple[Scope, ...] = ()
     line: str = ""
-    formula: str = ""
-    displayed: tuple[str, ...] = ()
-    letters: tuple[str, ...] = ()
-    fused: bool = False
-    facts: Facts = field(default=UNKNOWN, repr=False)
-    likeness: int = field(default=0, repr=False)
+    rule: Rule | None = None
+    settings: str = field(default="", repr=False)
+
+    @property
+    def facts(self) -> Facts:
+        """The operation's entry in the table of operations."""
+        return UNKNOWN if self.rule is None else self.rule.facts
+
+    @property
+    def transposes(self) -> bool:
+        """True if it exchanges the last two axes."""
+        return self.options in ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
 
     @property
     def grad_rms(self) -> float | None:
@@ -97,8 +95,6 @@ class Vertex:
         return None if self.gradient is None else self.gradient.norm
 
 
-LONGEST = 12  # characters of a composed name
-LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")  # options of a transposition
 # The names that the layers of chapter 7.3 give their own leaves.
 OF_LAYERS = ("weight", "bias", "gain")
 
@@ -151,21 +147,27 @@ class Model:
 
     def _add(self, t: Tensor, inputs: tuple[int, ...], line: str = "") -> int:
         """Add a vertex for a tensor, and return its number."""
-        number = self._numbers[self._key(t)] = len(self.met)
+        number = len(self.met)
         node, given = t.node, self.names.get(t)
-        known: dict[str, Any] = {}
         name = printable(given or t.name or "")
-        kind = plain = "leaf" if t.requires_grad else "constant"
+        known: dict[str, Any] = {"named": bool(name), "line": line}
         if node is not None:
-            kind, plain = "operation", node.rule.__name__
-            known = _of_rule(node.rule, node.options, t.shape)
-        elif kind == "constant" and t.size <= 4:
-            plain = shown(t._array)
-        is_parameter = kind == "leaf" and (given is not None or "." in name or name in OF_LAYERS)
-        known |= {"named": bool(name), "parameter": is_parameter, "line": line}
+            kind, title = "operation", node.rule.__name__
+            known |= {"operation": title, "rule": Rule.of(node.rule)}
+            if node.options:
+                known["options"] = options_text(node.rule, node.options, t.shape)
+                known["settings"] = repr(node.options)
+        elif t.requires_grad:
+            kind = title = "leaf"
+            known["parameter"] = given is not None or "." in name or name in OF_LAYERS
+        else:
+            kind = title = "constant"
+            if t.size <= 4:
+                title = shown(t._array)
         dtype, value = dtype_name(t.dtype), Summary.of(t._array)
-        self.met.append(Vertex(number, kind, name or plain, t.shape, dtype, inputs, value, **known))
+        self.met.append(Vertex(number, kind, name or title, t.shape, dtype, inputs, value, **known))
         self._owners.append(node or t)
+        self._numbers[self._key(t)] = number
         return number
 
     def change(self, number: int, **known: Any) -> None:
@@ -234,125 +236,3 @@ def plain(x: Any, digits: int = 6) -> Any:
     if isinstance(x, list | tuple):
         return [plain(each, digits) for each in x]
     return rounded(x, digits)
-
-
-def unique_names(vertices: Sequence[Vertex]) -> list[str]:
-    """Return a name for each vertex, to be used in text: its title, or t and its number.
-
-    If several have the title x, they are x#1, x#2, and so on. A small constant is called by its
-    values.
-    """
-    values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
-    titles = []
-    for v in vertices:
-        plain = f"t{v.number}" if v.operation else f"{v.kind} {v.shape}"
-        titles.append(v.title if v.named or v.title in values else plain)
-    return numbered(titles, values - {v.title for v in vertices if v.named})
-
-
-def spoken(vertices: Sequence[Vertex]) -> list[str]:
-    """Return what a person calls each tensor: its name, or one composed of up to twelve characters.
-
-    The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c. The
-    result of a layer that is one operation is called by the layer's name, as its box is.
-    """
-    found: list[str] = []
-    inside = Counter(s for v in vertices if v.operation and not v.facts.moves for s in v.modules)
-    composed: set[int] = set()  # names of several letters, which may need brackets
-    shortened: set[int] = set()  # of × c nothing can be composed
-    for v in vertices:
-        said, short = v.facts.said, ""
-        layer = next((scope.path for scope in v.modules if inside[scope] == 1), "")
-        if layer and not v.facts.moves:
-            found.append(layer)
-            continue
-        inputs = [found[i] for i in v.inputs]
-        unknown = {vertices[i].operation for i in v.inputs if not vertices[i].named} & {*inputs}
-        if v.named or not said or unknown or (v.facts.moves and v.options not in LAST_TWO):
-            found.append(v.title)
-            continue
-        if len(inputs) > 1:
-            short = said.removeprefix("{}").strip().format(inputs[-1])
-        elif said[0] != "{":
-            short = said.split()[0]  # Σ, mean
-        for k, i in enumerate(v.inputs):
-            is_sum = " + " in inputs[k] or " - " in inputs[k]
-            close = said in ("{}ᵀ", "{}·{}") or (said == "{} / {}" and k)
-            apart = said not in ("{} + {}", "{} - {}") or (said == "{} - {}" and k)
-            if i in composed and (close or (is_sum and apart)):
-                inputs[k] = f"({inputs[k]})"
-        if said == "{} × {}" and all(x.isalpha() and len(x) == 1 for x in inputs):
-            said = "{} {}"  # w x, as on paper
-        whole = "" if shortened & {*v.inputs} else said.format(*inputs)
-        name = next((x for x in (whole, short) if 0 < len(x) <= LONGEST), v.operation)
-        composed |= {v.number} if name == whole and re.search("[ ·]", whole) else set()
-        shortened |= {v.number} if name != whole else set()
-        found.append(name)
-    constants = {v.title for v in vertices if v.kind == "constant" and not v.named}
-    return numbered(found, constants - {"constant"})
-
-
-def numbered(titles: Sequence[str], alone: Set[str] = frozenset()) -> list[str]:
-    """Return the titles, and x#1, x#2, … for those that occur several times (but for `alone`)."""
-    count, met, names = Counter(titles), Counter[str](), []
-    for title in titles:
-        met[title] += 1
-        is_one = count[title] == 1 or title in alone
-        names.append(title if is_one else f"{title}#{met[title]}")
-    return names
-
-
-def _of_rule(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    # The function that a user calls: the operation of the rule, or ours that calls the rule.
-    public: Any = getattr(sys.modules.get(rule.__module__), rule.__name__, None)
-    ours = rule.__module__.startswith(("minigrad.", "attention."))
-    if not (callable(public) and (ours or getattr(public, "__wrapped__", None) is rule)):
-        public = rule
-    formula, displayed = formulas(public.__doc__ or "")
-    return {
-        "operation": rule.__name__,
-        "options": _options((rule, public), options, shape) if options else "",
-        "formula": formula,
-        "displayed": displayed,
-        "letters": rule.__code__.co_varnames[: rule.__code__.co_posonlyargcount],
-        "fused": hasattr(rule, "definition") and rule.__name__ != "recompute",
-        "facts": facts(rule),
-        # (A hash is another number in each process. It is only compared, and never written.)
-        "likeness": hash(repr(options)) if options else 0,
-    }
-
-
-@cache
-def formulas(doc: str) -> tuple[str, tuple[str, ...]]:
-    """Return a docstring's first line, and the indented lines before its example."""
-    lines = inspect.cleandoc(doc).partition(">>>")[0].splitlines() or [""]
-    return lines[0], tuple([line[4:] for line in lines if line.startswith(" " * 4)])
-
-
-def _options(functions: Iterable[Any], options: Mapping[str, Any], shape: tuple[int, ...]) -> str:
-    """Return an operation's options as text, without defaults and without the result's shape."""
-    parameters = [p for f in functions for p in inspect.signature(f).parameters.values()]
-    usual = {(p.name, repr(p.default)) for p in parameters} | {("shape", repr(shape))}
-    shown = [(name, value) for name, value in options.items() if (name, repr(value)) not in usual]
-    return ", ".join(f"{name}={_option(value)}" for name, value in shown)
-
-
-def _option(value: Any) -> str:
-    """Write an option as short text: slices as they are typed, long arrays by their shape."""
-    if isinstance(value, tuple):
-        inside = ", ".join(_option(v) for v in value)
-        return f"({inside},)" if len(value) == 1 else f"({inside})"
-    if isinstance(value, slice):
-        ends = ["" if v is None else str(v) for v in (value.start, value.stop)]
-        return ":".join(ends) + ("" if value.step is None else f":{value.step}")
-    if value is Ellipsis:
-        return "..."
-    if isinstance(value, np.ndarray) and value.size > 4:
-        return f"array {value.shape}"
-    text = printable(str(value) if not isinstance(value, str) else repr(value))
-    return text if len(text) <= 32 else text[:31] + "…"
-
-
-def printable(text: str) -> str:
-    """Bring a text that a user supplied to one line, with a ? for control characters."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

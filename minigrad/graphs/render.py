@@ -20,19 +20,17 @@ import subprocess
 import sysconfig
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from minigrad.graphs.folding import Box, Drawing
 from minigrad.graphs.scale import DEAD, colour, in_words, legend
 from minigrad.graphs.text import gradient_of, notes
-
-if TYPE_CHECKING:
-    from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box
 
 LEAF = "#dcebdc"
 PLAIN = "#e4ecf5"  # operations and layers
@@ -41,7 +39,7 @@ LARGEST = 5_000  # boxes, or operations on a page
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
 
-def dot_text(drawing: Graph) -> str:
+def dot_text(drawing: Drawing) -> str:
     """Return the graph in the DOT language; deterministic, one statement a line."""
     font = {"fontname": "Helvetica"}
     around = {"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.3", "ordering": "in"}
@@ -57,7 +55,7 @@ def dot_text(drawing: Graph) -> str:
     return str(digraph.source)
 
 
-def _write(digraph: Any, drawing: Graph, boxes: Sequence[Box], frame: tuple[str, ...]) -> None:
+def _write(digraph: Any, drawing: Drawing, boxes: Sequence[Box], frame: tuple[str, ...]) -> None:
     """Write the boxes of a frame, the frames within it as clusters, and its arrows."""
     depth = len(frame)
     for within, run in groupby(boxes, key=lambda box: box.frame[: depth + 1]):
@@ -79,7 +77,7 @@ def _write(digraph: Any, drawing: Graph, boxes: Sequence[Box], frame: tuple[str,
             digraph.edge(link.source, link.target, **words)
 
 
-def _label(box: Box, drawing: Graph) -> str:
+def _label(box: Box, drawing: Drawing) -> str:
     """Return a table: the name and the operation, the shape and the gradient, the rows inside."""
     called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
     words = " ".join([f"<B>{_text(box.title)}</B>", *map(_text, called)])
@@ -103,33 +101,39 @@ def _label(box: Box, drawing: Graph) -> str:
 
 
 def _cell(
-    grad: float | None, vertex: int, drawing: Graph, text: str, bordered: bool = False
+    grad: float | None, vertex: int, drawing: Drawing, text: str, bordered: bool = False
 ) -> str:
-    border = ' BORDER="1" COLOR="#999999"' if bordered or grad is not None else ""
+    look = ""
+    if bordered or grad is not None:
+        look = ' BORDER="1" COLOR="#999999"'
     shade = _fill(grad, vertex, drawing)
-    border += f' BGCOLOR="{shade}"' if shade else ""
-    return f"<TD{border}>{text}</TD>"
+    if shade:
+        look += f' BGCOLOR="{shade}"'
+    return f"<TD{look}>{text}</TD>"
 
 
-def _fill(grad: float | None, vertex: int, drawing: Graph) -> str:
+def _fill(grad: float | None, vertex: int, drawing: Drawing) -> str:
     if grad is None or drawing.limits is None:
         return ""
     return DEAD if vertex in drawing.noise else colour(grad, drawing.limits)
 
 
-def _style(box: Box, drawing: Graph) -> dict[str, str]:
+def _style(box: Box, drawing: Drawing) -> dict[str, str]:
     if box.kind == "constant":
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
     fill = _fill(box.grad, box.vertices[-1], drawing) or (LEAF if box.kind == "leaf" else PLAIN)
     style = "filled,rounded" if box.kind == "leaf" else "filled"
     if box.grad == 0 or box.vertices[-1] in drawing.noise:
         style += ",dashed"
-    line = {"penwidth": "1.6"} if box.kind == "leaf" else {}
-    line |= {"peripheries": "2"} if box.of_several else {}
-    return {"shape": "box", "fillcolor": fill, "id": box.id, "style": style} | line
+    attributes = {"shape": "box", "fillcolor": fill, "id": box.id, "style": style}
+    if box.kind == "leaf":
+        attributes["penwidth"] = "1.6"
+    if box.of_several:
+        attributes["peripheries"] = "2"
+    return attributes
 
 
-def _legend(drawing: Graph) -> str:
+def _legend(drawing: Drawing) -> str:
     """Return the table below the drawing: a strip of colours between the limits, and the notes."""
     said = notes(drawing)
     if any(box.of_several for box in drawing.boxes):
@@ -173,7 +177,7 @@ def _graphviz() -> Any:
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def render(drawing: Graph, format: str) -> bytes:
+def render(drawing: Drawing, format: str) -> bytes:
     """Draw a graph as "svg" or "png". ImportError, with what to install, if there is no program."""
     refuse_many("boxes in a picture", len(drawing.boxes))
     scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
@@ -184,14 +188,25 @@ def render(drawing: Graph, format: str) -> bytes:
             "here: pip install graphviz-pure"
         )
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
-    command = [program, f"-T{format}", *(["-Gdpi=110"] if format == "png" else [])]
-    done = subprocess.run(command, input=drawing.source.encode(), capture_output=True, check=False)
+    wanted = ["-Tsvg", "-Tjson"] if format == "svg" else ["-Tpng", "-Gdpi=110"]
+    source = dot_text(drawing).encode()
+    done = subprocess.run([program, *wanted], input=source, capture_output=True, check=False)
     if done.returncode or not done.stdout:
         raise RuntimeError(f"{program} could not draw the graph: {done.stderr.decode().strip()}")
-    return _finished(done.stdout, drawing) if format == "svg" else done.stdout
+    if format == "png":
+        return done.stdout
+    svg, end, layout = done.stdout.partition(b"</svg>")
+    return _finished(svg + end, layout, drawing)
 
 
-def _finished(svg: bytes, drawing: Graph) -> bytes:
+def picture(drawing: Drawing) -> str | None:
+    """Return a graph as SVG; None where no program can draw it."""
+    with suppress(ImportError, ValueError, RuntimeError, OSError):
+        return render(drawing, "svg").decode()
+    return None
+
+
+def _finished(svg: bytes, layout: bytes, drawing: Drawing) -> bytes:
     """Complete an SVG: tooltips, a description for a screen reader, the data, and text lengths.
 
     A viewer without Helvetica takes another font, perhaps a wider one, whose letters leave their
@@ -200,11 +215,14 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
     ElementTree.register_namespace("", SVG[1:-1])
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     root = ElementTree.fromstring(svg)
+    lengths = _lengths(layout)
     for text in root.iter(f"{SVG}text"):
-        bold = text.get("font-weight") == "bold"
-        length = text_width(text.text or "", float(text.get("font-size", "14")), bold=bold)
-        text.set("textLength", f"{length:.2f}")
-        text.set("lengthAdjust", "spacingAndGlyphs")
+        letters = (text.text or "").replace("\u00a0", " ")
+        is_bold = text.get("font-weight") == "bold"
+        length = lengths.get((letters, float(text.get("font-size", "14")), is_bold))
+        if length is not None:
+            text.set("textLength", f"{length:.2f}")
+            text.set("lengthAdjust", "spacingAndGlyphs")
     tips = tooltips(drawing)
     for group in root.iter(f"{SVG}g"):
         title = group.find(f"{SVG}title")
@@ -219,6 +237,29 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
     return picture
 
 
+def _lengths(layout: bytes) -> dict[tuple[str, float, bool], float]:
+    """Return the length that Graphviz gave each text: by its letters, size, and whether it is bold.
+
+    Graphviz's JSON lists what it draws, one operation after another: F sets a font and its size, t
+    sets bold letters, and T draws a text.
+    """
+    lengths: dict[tuple[str, float, bool], float] = {}
+    size, is_bold = 0.0, False
+
+    def read(part: dict[str, Any]) -> None:
+        nonlocal size, is_bold
+        match part.get("op"):
+            case "F":
+                size = part["size"]
+            case "t":
+                is_bold = bool(part["fontchar"] & 1)
+            case "T":
+                lengths[part["text"], size, is_bold] = part["width"]
+
+    json.loads(layout, object_hook=read)  # (it calls `read` with each object, in their order)
+    return lengths
+
+
 def refuse_many(what: str, count: int) -> None:
     """Refuse what would take minutes, before it is laid out."""
     if count > LARGEST:
@@ -228,20 +269,25 @@ def refuse_many(what: str, count: int) -> None:
         )
 
 
-def tooltips(drawing: Graph) -> dict[str, str]:
+def tooltips(drawing: Drawing) -> dict[str, str]:
     """Return for each box's id the text that is shown when the pointer rests on the box."""
-    found = {}
+    tips = {}
     for box in drawing.boxes:
         last = drawing.vertices[box.vertices[-1]]
-        lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
-        lines += [f"in {scope.path}" for scope in last.modules[-1:]]
+        lines = [box.title]
+        if box.operation and box.operation != box.title:
+            lines = [f"{box.title} {box.operation}"]
+        if last.modules:
+            lines.append(f"in {last.modules[-1].path}")
         lines += [f"{last.shape} {last.dtype}", f"value: {last.value}"]
-        lines += [f"gradient: {last.gradient}"] if last.gradient else []
-        found[box.id] = "\n".join([*lines, last.formula, last.line]).rstrip()
-    return found
+        if last.gradient is not None:
+            lines.append(f"gradient: {last.gradient}")
+        lines += [last.rule.formula if last.rule else "", last.line]
+        tips[box.id] = "\n".join(lines).rstrip()
+    return tips
 
 
-def described(drawing: Graph) -> str:
+def described(drawing: Drawing) -> str:
     """Return a sentence on the first and the last box, and on the extreme gradients."""
     first, last = (drawing.boxes[k].title for k in (0, -1))
     text = f"Computation graph of {len(drawing.boxes)} boxes, from {first} to {last}"
@@ -249,33 +295,8 @@ def described(drawing: Graph) -> str:
     sizes = [(size, title) for size, title in known if size is not None and np.isfinite(size)]
     if not sizes:
         return text
-    (least, where), (most, there) = (pick(sizes, key=itemgetter(0)) for pick in (min, max))
+    least, where = min(sizes, key=itemgetter(0))
+    most, there = max(sizes, key=itemgetter(0))
     return (
         f"{text}. The RMS of the gradient goes from {least:.3g} at {where} to {most:.3g} at {there}"
     )
-
-
-# The widths of the characters from space to ~, in thousandths of the font's size (Adobe's font
-# metrics of Helvetica and Helvetica-Bold, which Graphviz uses, too).
-REGULAR = (
-    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 "
-    "556 556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 "
-    "722 778 667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 "
-    "556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 "
-    "260 334 584"
-)
-BOLD = (
-    "278 333 474 556 556 889 722 238 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 "
-    "556 556 556 333 333 584 584 584 611 975 722 722 722 722 667 611 778 722 278 556 722 611 833 "
-    "722 778 667 778 722 667 611 722 667 944 667 667 611 333 278 333 584 556 333 556 611 556 611 "
-    "556 333 611 611 278 278 556 278 889 611 611 611 611 389 556 333 611 556 778 556 556 500 389 "
-    "280 389 584"
-)
-WIDTHS = {False: REGULAR.split(), True: BOLD.split()}
-OTHER = 278  # the width that Graphviz takes for each byte of another character
-
-
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of a line of Helvetica, in the units of the font's size."""
-    known = dict(zip(map(chr, range(32, 127)), WIDTHS[bold], strict=True))
-    return size * sum(int(known.get(c, OTHER * len(c.encode()))) for c in text) / 1000

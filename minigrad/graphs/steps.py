@@ -40,7 +40,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 from weakref import ref
@@ -48,44 +48,21 @@ from weakref import ref
 import numpy as np
 
 from minigrad.engine.autograd import check_root, check_seed
-from minigrad.engine.record import PASSES, WATCHERS, Passes
+from minigrad.engine.record import PASSES, WATCHERS
 from minigrad.engine.replay import Observer, Sent
 from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor
-from minigrad.graphs.drawing import Graph
-from minigrad.graphs.lines import Variable, line_of, named
-from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
-from minigrad.graphs.operations import ours
+from minigrad.graphs.folding import Drawing
+from minigrad.graphs.model import Model, Scope, Vertex, plain
+from minigrad.graphs.operations import ours, printable
 from minigrad.graphs.page import page
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
-from minigrad.graphs.worked import Row, worked
+from minigrad.graphs.variable_names import Variable, line_of, named
+from minigrad.graphs.worked import Contribution, worked
 from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """One tensor's share of another's gradient, as it is sent in the backward pass.
-
-    source, target   the vertices' numbers; the seed, which starts the pass, has no source
-    position         which input of the source's operation the target is
-    before           what the target had received; None if this is the first contribution
-    contribution     the result of that input's VJP, and `after` is the sum
-    nth, of          the number of this contribution to the target, and the count of all to it
-    rows             the step written out (`worked`); () for most operations
-    """
-
-    source: int | None
-    target: int
-    position: int
-    before: Summary | None
-    contribution: Summary
-    after: Summary
-    nth: int
-    of: int
-    rows: tuple[Row, ...] = field(default=(), repr=False)
 
 
 class Steps:
@@ -122,8 +99,16 @@ class Steps:
         self._depth = len(CALLS.running)
         # (An interrupt may hide the end of the block. So the watcher does not keep these Steps.)
         steps = ref(self)
-        look: Any = lambda *operation: (noted := steps()) and noted._noted(*operation)
-        back: Passes = lambda y, g: s._noting(y, g) if (s := steps()) else nullcontext()
+
+        def look(*operation: Any) -> None:
+            noting = steps()
+            if noting is not None:
+                noting._noted(*operation)
+
+        def back(root: Tensor, seed: Array) -> Any:
+            noting = steps()
+            return nullcontext() if noting is None else noting._noting(root, seed)
+
         self._token = WATCHERS.set((*WATCHERS.get(), look))
         self._token_back = PASSES.set(back)
         return self
@@ -266,12 +251,17 @@ class Steps:
         if not any(each.contributions for each in both):
             how = "steps.backward(loss), or loss.backward() inside of the block"
             raise ValueError(f"no backward pass was noted: call {how}")
-        if (ran := max(each._passes for each in both)) > 1:
-            told = f"a page shows one backward pass, and {ran} ran in the block of these Steps"
-            raise ValueError(f"{told}: end the block after the first")
-        around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
-        scale = limits or around
-        static = "".join(Graph(each.vertices, scale).static() for each in both)
-        passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]
-        text = page(passes, title=title, limits=scale, steps=True, static=static, at=at)
-        return write_whole(path, text)
+        ran = max(each._passes for each in both)
+        if ran > 1:
+            raise ValueError(
+                f"a page shows one backward pass, and {ran} ran in the block of these Steps: end "
+                "the block after the first"
+            )
+        if limits is None:
+            drawings = [Drawing(each.vertices) for each in both]
+            limits = limits_around(g for drawing in drawings for g in drawing.strengths())
+        passes = [
+            (name, Drawing(each.vertices, limits), each.contributions)
+            for name, each in zip(titles, both, strict=False)
+        ]
+        return write_whole(path, page(passes, title=title, steps=True, at=at))

@@ -8,18 +8,15 @@ names has its layer and its operation before its number: blocks.1: add (t99) →
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from minigrad.graphs.model import Scope, Vertex, unique_names
+from minigrad.graphs.folding import Box, Drawing
+from minigrad.graphs.model import Scope, Vertex
+from minigrad.graphs.names import unique_names
 from minigrad.graphs.scale import in_words
-
-if TYPE_CHECKING:
-    from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box
-    from minigrad.graphs.steps import Contribution
+from minigrad.graphs.worked import Contribution
 
 
-def as_text(drawing: Graph) -> str:
+def as_text(drawing: Drawing) -> str:
     """Write the boxes as lines of text, in three columns."""
     names = unique_names(drawing.vertices)
     inputs = {box.id: _inside(box, names, drawing) for box in drawing.boxes}
@@ -44,7 +41,7 @@ def as_text(drawing: Graph) -> str:
     return "\n".join([*map(str.rstrip, lines), *notes(drawing)])
 
 
-def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, str]]:
+def _inside(box: Box, names: list[str], drawing: Drawing) -> list[tuple[int, str, str]]:
     """Return the position, the text and the gradient of each row inside a box.
 
     A layer's own weights are called as the layer does.
@@ -59,7 +56,7 @@ def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, 
     return found
 
 
-def notes(drawing: Graph) -> list[str]:
+def notes(drawing: Drawing) -> list[str]:
     """Return the notes below a drawing: on operations not counted, and on gradients ≈ 0."""
     found = []
     drawn = {n for box in drawing.boxes for n in (*box.vertices, *(row.vertex for row in box.rows))}
@@ -70,7 +67,7 @@ def notes(drawing: Graph) -> list[str]:
     return found
 
 
-def gradient_of(box: Box, drawing: Graph) -> str:
+def gradient_of(box: Box, drawing: Drawing) -> str:
     """Return the gradient of a box as text; of several operations the largest."""
     words = in_words(box.grad, drawing.limits, box.vertices[-1] in drawing.noise)
     if box.of_several:
@@ -78,7 +75,7 @@ def gradient_of(box: Box, drawing: Graph) -> str:
     return words if box.norm is None else f"{words}, ‖g‖ {box.norm:.3g}"
 
 
-def _line(box: Box, names: list[str], drawing: Graph, inputs: list[str]) -> str:
+def _line(box: Box, names: list[str], drawing: Drawing, inputs: list[str]) -> str:
     name, last = names[box.vertices[-1]], drawing.vertices[box.vertices[-1]]
     given = ", ".join([*inputs, box.options] if box.options else inputs)
     if box.kind in ("leaf", "constant"):

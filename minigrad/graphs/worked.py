@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.engine.tensor import Array
+from minigrad.graphs.summary import Summary
 
 SHOWN = 3  # digits of a number on a page
 
@@ -39,6 +41,29 @@ class Row(NamedTuple):
     label: str
     numbers: Array  # (n,); a single number stands for the whole row
     back: bool = True
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One tensor's share of another's gradient, as it is sent in the backward pass.
+
+    source, target   the vertices' numbers; the seed, which starts the pass, has no source
+    position         which input of the source's operation the target is
+    before           what the target had received; None if this is the first contribution
+    contribution     the result of that input's VJP, and `after` is the sum
+    nth, of          the number of this contribution to the target, and the count of all to it
+    rows             the step written out (`worked`); () for most operations
+    """
+
+    source: int | None
+    target: int
+    position: int
+    before: Summary | None
+    contribution: Summary
+    after: Summary
+    nth: int
+    of: int
+    rows: tuple[Row, ...] = field(default=(), repr=False)
 
 
 class Work(NamedTuple):

@@ -1,4 +1,4 @@
-"""Lines: the line of the program that computed a tensor, and the variable that got it.
+"""Variable names: the variable that got a tensor, and the line of the program that computed it.
 
 The record does not say it, but while an operation runs, Python's call stack does: each function
 that is being called has a stack frame, which knows its file and its present line. The line may be
@@ -18,7 +18,8 @@ from typing import Any
 
 from minigrad.engine import recomputing
 from minigrad.engine.safety import PACKAGE
-from minigrad.graphs.model import Model, printable
+from minigrad.graphs.model import Model
+from minigrad.graphs.operations import printable
 
 Variable = tuple[FrameType, str]  # of a stack frame
 
