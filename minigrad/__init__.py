@@ -48,6 +48,8 @@ vars(_words).update(
     Tensor=Tensor, backward=backward, functional=functional, ops=ops, vocabulary=_vocabulary
 )
 
+__version__ = "0.1.0"  # (pyproject.toml takes the number from here)
+
 if not _TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: _refuse_name(__name__, name)
 

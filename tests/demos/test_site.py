@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import minigrad
 from demos.site import _checking, _source, _templates
 from demos.site._chapters import Book
 from demos.site._contents import ROOT, STOP, book
@@ -266,6 +267,10 @@ def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     assert "Expected:\n    3\nGot:\n    2" in _checking.failures(["wrong_example"])
     assert _checking.failures(["minigrad.ops.softmaxes"]) == ""
+
+
+def test_the_footer_has_the_version_of_the_source():
+    assert _checking.version().startswith(f"minigrad {minigrad.__version__}, ")
 
 
 def test_the_minutes_are_words_and_lines_of_what_a_first_reading_reads():
