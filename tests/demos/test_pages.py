@@ -12,8 +12,8 @@ RUN = {name: run_of(name, "--quick") for name in TEXTS}
 RUN |= {name: (name, "--seed", "1") for name in ("first_gradient", "scaling")}
 RUN |= {name: (name, "--quick") for name in (*TRAIN, "texts", "laboratory")}
 RUN |= {name: (name,) for name in ("draw", "museum", "why_half")}
-# Backwards: test_training_demos, which another process runs at the same time, shares these runs, and
-# in one order each process would wait while the other runs a demo.
+# Backwards: test_training_demos, which another process runs at the same time, shares these runs,
+# and in one order each process would wait while the other runs a demo.
 every_page = pytest.mark.parametrize("name", [*reversed(RUN)])
 SEEN = ["love_you", "texts", "museum", "scaling", "reverse"]
 
