@@ -62,7 +62,7 @@ demos                        __main__
 """
 UP = {  # the arrows that run up, and why
     ("minigrad/engine/tensor", "minigrad/engine/record"): "`p -= step` asks whether it is recorded",
-    ("minigrad/engine/tensor", "minigrad/engine/words"): "a Tensor inherits its words, which a table fills",
+    ("minigrad/engine/tensor", "minigrad/engine/words"): "a Tensor inherits its words",
     ("minigrad/engine/words", "minigrad/engine/autograd"): "`t.backward()` imports it when called",
 }
 OTHERS = {  # what the two packages may import from elsewhere, but for Python's own modules
