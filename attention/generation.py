@@ -116,7 +116,7 @@ def choose(
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
     so_far = p.cumsum(axis=-1)  # the last is 1 but for rounding, and no draw may exceed it
     passed = so_far > rng.random((len(p), 1)) * so_far[:, -1:]
-    return passed.argmax(axis=-1)  # type: ignore[no-any-return]
+    return np.asarray(passed.argmax(axis=-1))
 
 
 def probabilities(
@@ -144,7 +144,7 @@ def probabilities(
         kept[..., :1] = True  # the fewest tokens are at least one
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
-    return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]  # (…, V)
+    return np.asarray(left / left.sum(axis=-1, keepdims=True))  # (…, V)
 
 
 @no_grad

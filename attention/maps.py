@@ -100,7 +100,7 @@ def plot_heads(
     return figure
 
 
-def changing(frames: Sequence[Array]) -> list[int]:
+def changing(frames: Array | Sequence[Array]) -> list[int]:
     """Return the indices of the first and last frame, and of those where a row moves by 0.1."""
     shown = [0]
     for i in range(1, len(frames)):

@@ -190,7 +190,8 @@ def entropy(p: Array) -> Array:
     array([-0.,  1.])
     """
     log_p = np.log(np.where(p > 0, p, 1))  # p log p is 0 at p = 0
-    return -(p * log_p).sum(axis=-1)  # type: ignore[no-any-return]
+    sums: Array = (p * log_p).sum(axis=-1)
+    return -sums
 
 
 def entropies(p: Array) -> Array:

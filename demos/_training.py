@@ -25,6 +25,8 @@ from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_ch
 # What must be equal for a run to continue, and its name in an error.
 FIXED = {"demo": "demo", "seed": "--seed", "steps": "--steps"}
 
+Number = float | np.floating[Any]
+
 
 class Run:
     """The steps 1, 2, … of one training: counted, shown, and saved so that it can continue later.
@@ -165,20 +167,20 @@ class Marks:
         self.failed: list[str] = []
         self.rows: list[list[str]] = []
 
-    def at_least(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
+    def at_least(self, what: str, got: Number, mark: Number, form: str = ".1%") -> None:
         """Judge a score that must not be below its mark."""
-        self._judge(what, got, f"at least {mark:{form}}", got >= mark, form)
+        self._judge(what, got, f"at least {mark:{form}}", bool(got >= mark), form)
 
-    def at_most(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
+    def at_most(self, what: str, got: Number, mark: Number, form: str = ".1%") -> None:
         """Judge a score that must not be above its mark: an ablation's, or a loss."""
-        self._judge(what, got, f"at most {mark:{form}}", got <= mark, form)
+        self._judge(what, got, f"at most {mark:{form}}", bool(got <= mark), form)
 
     def trained(self, what: str, losses: Sequence[float]) -> None:
         """Require that the loss has fallen: an ablation that never trained would prove nothing."""
         last = float(np.mean(losses[-20:])) / losses[0]
         self.at_most(f"{what}, its loss, last over first", last, 0.9, ".2f")
 
-    def _judge(self, what: str, got: float, expected: str, passed: bool, form: str) -> None:
+    def _judge(self, what: str, got: Number, expected: str, passed: bool, form: str) -> None:
         verdict = "passed" if passed else "FAILED" if self.enforced else "not reached (--quick)"
         line = f"{what}: expected {expected}, got {got:{form}}: {verdict}"
         if self.every or not passed:

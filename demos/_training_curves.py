@@ -137,7 +137,7 @@ def smoothed(values: Sequence[float]) -> Any:
     return np.exp(centred(np.log(np.maximum(values, np.finfo(float).tiny))))
 
 
-def centred(values: Sequence[float]) -> Any:
+def centred(values: np.ndarray | Sequence[float]) -> Any:
     """Return the mean of each value and as many neighbours on both sides: it does not lag."""
     starts, ends = neighbours(len(values))
     sums = np.cumsum([0.0, *values])

@@ -41,6 +41,8 @@ from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
+__version__ = "0.1.0"  # (pyproject.toml takes the number from here)
+
 if not _TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: _refuse_name(__name__, name)
 

@@ -231,11 +231,23 @@ def _lines(case):
 
 STRETCHED = {
     **dict.fromkeys(
-        (
-            *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
-            *("maximum", "minimum", "where", "clip", "layer_norm", "rms_norm"),
-            *("arctan2", "hypot", "cross"),
-        ),
+        [
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "power",
+            "logaddexp",
+            "maximum",
+            "minimum",
+            "where",
+            "clip",
+            "layer_norm",
+            "rms_norm",
+            "arctan2",
+            "hypot",
+            "cross",
+        ],
         _alike,
     ),
     "broadcast_to": lambda case: [case.options["shape"]],

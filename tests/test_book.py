@@ -167,17 +167,6 @@ def test_every_demo_file_opens_with_what_it_shows(path):
     assert len(first_line(path)) > 20
 
 
-def test_imports_point_one_way():
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        names = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
-        package = path.relative_to(ROOT).parts[0]
-        forbidden = {"demos", "tests", "torch"} | (
-            {"attention"} if package == "minigrad" else set()
-        )
-        assert not forbidden & set(names), path
-
-
 def test_attention_uses_public_names_of_minigrad_alone():
     """A name in the `__all__` of minigrad, minigrad.nn or minigrad.optim."""
     for path in sorted((ROOT / "attention").rglob("*.py")):
@@ -214,25 +203,6 @@ def test_no_module_changes_another_and_no_class_is_changed_after_it_is_made():
 
 
 NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, path, _ in TABLE}
-LATER = {  # the imports that point to a later chapter, and why
-    ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
-    ("1.1", "1.4"): "a Tensor inherits its words, which find their operations in a table",
-}
-
-
-def test_no_chapter_imports_a_later_one():
-    chapters = {path.removesuffix(".py").replace("/", "."): NUMBERS[path] for path in NUMBERS}
-    found = set()
-    for path, number in NUMBERS.items():
-        if path.endswith("__init__.py"):
-            continue  # a package gathers its own chapters
-        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
-                later = [chapters[n] for n in names if n in chapters and chapters[n] > number]
-                found |= {(number, each) for each in later}
-    dotted = {tuple(".".join(map(str, each)) for each in pair) for pair in found}
-    assert dotted == set(LATER)
 
 
 def test_no_name_of_a_module_is_also_a_public_function_of_its_package():

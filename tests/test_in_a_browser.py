@@ -57,14 +57,15 @@ def gpt(depth):
 
 def named():
     names = [
-        *(
-            "скорость обучения",
-            "γωνία λοξοδρομίας",
-            "cafe\u0301 e\u0301te\u0301",
-            "שלום",
-            "日本語の名前",
-        ),
-        *("WWWWWWWWWWWWWWW", "iiiiiiiiii", "∂L/∂x → ‖g‖ ≈ ½ · ηθ", '</text><b>&"'),
+        "скорость обучения",
+        "γωνία λοξοδρομίας",
+        "cafe\u0301 e\u0301te\u0301",
+        "שלום",
+        "日本語の名前",
+        "WWWWWWWWWWWWWWW",
+        "iiiiiiiiii",
+        "∂L/∂x → ‖g‖ ≈ ½ · ηθ",
+        '</text><b>&"',
     ]
     x = [Tensor([1.0], requires_grad=True, name=name) for name in names]
     return graph(sum(np.exp(each) for each in x), grads=True, limits=(1e-9, 1e-3))

@@ -457,22 +457,20 @@ def noticed(cases):
 
 # ---------------------------------------------------------------- how a rule is exchanged
 
-MODULES = [
-    importlib.import_module(f"minigrad.ops.{name}")
-    for name in (
-        "elementwise",
-        "classification",
-        "error_function",
-        "shape",
-        "indexing",
-        "reduce",
-        "linalg",
-        "softmaxes",
-        "fused",
-        "products",
-        "inverses",
-    )
+RULES = [
+    "elementwise",
+    "classification",
+    "error_function",
+    "shape",
+    "indexing",
+    "reduce",
+    "linalg",
+    "softmaxes",
+    "fused",
+    "products",
+    "inverses",
 ]
+MODULES = [importlib.import_module(f"minigrad.ops.{name}") for name in RULES]
 OPERATIONS = {
     name.lstrip("_"): f
     for module in MODULES

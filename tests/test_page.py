@@ -11,6 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import minigrad
 from attention import attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph
 from minigrad.graphs.page import FOLDER
@@ -553,17 +554,20 @@ def test_its_policy_allows_its_own_script_and_no_other(pages):
     assert not re.search(r"(?:src|href)=[\"']?https?:|@import|url\((?!#)", text)
 
 
-def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
+def test_dagre_is_unchanged_and_is_in_the_wheel_whose_version_is_that_of_the_source(tmp_path):
     dagre = (FOLDER / "dagre.min.js").read_bytes()
     assert hashlib.sha256(dagre).hexdigest() == DAGRE
     assert "Chris Pettitt" in (FOLDER / "dagre.LICENSE").read_text("utf-8")
     pytest.importorskip("hatchling", reason='needs pip install -e ".[test]"')
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    (path,) = tmp_path.glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    names = wheel.namelist()
     for name in ("dagre.min.js", "dagre.LICENSE", "page.html", "page.js", "page.css"):
         assert f"minigrad/graphs/web/{name}" in names
+    (metadata,) = (name for name in names if name.endswith("METADATA"))
+    assert f"\nVersion: {minigrad.__version__}\n" in wheel.read(metadata).decode()
 
 
 DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"

@@ -42,8 +42,14 @@ def test_it_is_short():
 
 def test_its_sections_stand_in_the_order_of_a_visit():
     assert re.findall(r"^## (.+)$", README, re.MULTILINE) == [
-        *("An evening", "Run", "Draw", "Your own rule", "Your own model", "Exercises"),
-        *("What is checked", "Working on it"),
+        "An evening",
+        "Run",
+        "Draw",
+        "Your own rule",
+        "Your own model",
+        "Exercises",
+        "What is checked",
+        "Working on it",
     ]
 
 
@@ -105,6 +111,18 @@ def test_its_commands_for_a_new_environment_are_those_that_ci_runs():
     assert first.split(" && ")[2] == ".venv/bin/python -m demos scaling"
     assert README.index(first) < README.index("\n## ") < README.index(second)
     assert "uv run --extra demos python -m demos scaling" in README
+
+
+def test_what_runs_before_a_commit_is_what_ci_runs_and_the_workflow_calls_nothing_else():
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"entry: (.+)", hooks)
+    assert len(entries) == 3 and set(entries) <= set(ci)
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.findall(r"run: (.+)", workflow) == [".ci/run", ".ci/fast python"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["requires-python"] == ">=3.11"
+    assert re.findall(r'"(3\.\d+)"', workflow) == ["3.11", "3.11", "3.12", "3.13", "3.14"]
 
 
 # ------------------------------------------------------------------ blocks

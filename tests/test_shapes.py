@@ -174,8 +174,16 @@ def generation(chapter):
 CALLS = {
     call.__name__: call
     for call in (
-        *(masks, scaled_dot_product, additive, fused, multi_head, positions),
-        *(transformer, models, encoders, generation),
+        masks,
+        scaled_dot_product,
+        additive,
+        fused,
+        multi_head,
+        positions,
+        transformer,
+        models,
+        encoders,
+        generation,
     )
 }
 # Sizes that a chapter's call replaces.
@@ -246,8 +254,19 @@ def test_all_chapters_with_a_call_state_shapes():
 
 
 CHANGES = {
-    *("reshape", "swapaxes", "mT", "transpose", "expand_dims", "concatenate", "stack", "repeat"),
-    *("sum", "mean", "broadcast_to", "split_heads", "merge_heads"),
+    "reshape",
+    "swapaxes",
+    "mT",
+    "transpose",
+    "expand_dims",
+    "concatenate",
+    "stack",
+    "repeat",
+    "sum",
+    "mean",
+    "broadcast_to",
+    "split_heads",
+    "merge_heads",
 }
 SHAPELESS = {  # statements whose shape has no one name, and why
     "new = np.concatenate(": "the new position, or one position more in each round",

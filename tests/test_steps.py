@@ -323,8 +323,12 @@ def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():
         recompute(net.layers[1], net.layers[0](leaf(2, 3)))
         net(leaf(2, 3))
     assert paths(steps) == [
-        *("layers.0", "layers.0", ""),
-        *("layers.0#2", "layers.0#2", "layers.1"),
+        "layers.0",
+        "layers.0",
+        "",
+        "layers.0#2",
+        "layers.0#2",
+        "layers.1",
     ]
 
 

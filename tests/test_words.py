@@ -437,7 +437,7 @@ class Careful(nn.Module):
 
 
 def test_what_asks_a_module_or_a_model_for_a_name_gets_pythons_answer():
-    for name in ("__wrapped__", "__path__x", "_secret", "__version__", "Lineer"):
+    for name in ("__wrapped__", "__path__x", "_secret", "__author__", "Lineer"):
         for owner in (minigrad, nn, optim, Careful()):
             assert not hasattr(owner, name) and getattr(owner, name, 7) == 7
     with pytest.raises(AttributeError, match="^'dict' object has no attribute 'missing'$"):

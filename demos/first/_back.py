@@ -30,13 +30,14 @@ def gradient_sizes(q, k, v, g, scale):
 
 def measure(keys, d_k, seed=0):
     """Return a case: the ratio at each station, and the two ends of the bars with and without."""
-    sizes = [], []
+    scaled_draws, raw_draws = [], []
     for draw in range(DRAWS):
         rng = np.random.default_rng(seed + draw)
-        arrays = [rng.standard_normal((EACH, n, d_k)) for n in (1, keys, keys, 1)]
-        for found, scale in zip(sizes, (d_k**-0.5, 1.0), strict=True):
-            found.append(gradient_sizes(*arrays, scale))
-    scaled, raw = (np.concatenate(found, axis=-1) for found in sizes)  # (4, QUERIES)
+        q, k, v, g = (rng.standard_normal((EACH, n, d_k)) for n in (1, keys, keys, 1))
+        scaled_draws.append(gradient_sizes(q, k, v, g, d_k**-0.5))
+        raw_draws.append(gradient_sizes(q, k, v, g, 1.0))
+    scaled = np.concatenate(scaled_draws, axis=-1)  # (4, QUERIES)
+    raw = np.concatenate(raw_draws, axis=-1)
     unit = np.median(scaled, axis=-1)
     line = [*(np.median(raw, axis=-1) / unit), 1, 1]  # g is given at output, and at L it is 1
     bars = [np.quantile(x[0], [0.1, 0.9]) / unit[0] for x in (scaled, raw)]

@@ -23,7 +23,7 @@ from demos.first._back import QUERIES, alt, facts
 from demos.first._hero import save_hero
 from demos.pages.publish import publish
 from demos.pages.tables import figure, inlined
-from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
+from minigrad import Steps, Tensor, cross_entropy, graph, log, no_grad, one_hot, softmax, unfused
 from minigrad.graphs.render import described
 from minigrad.optim import Adam
 
@@ -52,7 +52,7 @@ rng = np.random.default_rng(0)
 q = Tensor(rng.standard_normal((1, 4)), requires_grad=True, name="q")
 k = Tensor(rng.standard_normal((3, 4)), requires_grad=True, name="k")
 weights = softmax(q @ k.mT / np.sqrt(4))
-loss = -np.log(weights[0, 2])
+loss = -log(weights[0, 2])
 first = graph(loss, grads=True)
 show(first, "first", "One query, three keys")
 show_text(first)
@@ -139,7 +139,7 @@ for _ in range(60):
     digits = rng.integers(0, 10, (32, PLACES))
     weights = attention_weights(queries, keys)  # (8, 8)
     guess = weights @ one_hot(digits, 10)  # (32, 8, 10)
-    loss = -np.log((guess * one_hot(digits[:, ::-1], 10)).sum(axis=-1) + 1e-9).mean()
+    loss = -log((guess * one_hot(digits[:, ::-1], 10)).sum(axis=-1) + 1e-9).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -7,10 +7,10 @@ import importlib
 import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import minigrad
 from demos.pages.page import Page
 from demos.site._contents import PRELUDE, ROOT
 
@@ -19,8 +19,7 @@ def version() -> str:
     """Return the version, and where there is a repository its commit and the commit's date."""
     said = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
     done = subprocess.run(said, capture_output=True, text=True, check=False)
-    number = metadata.version("minigrad-attention")
-    return f"minigrad {number}, {done.stdout.strip() or 'no commit'}"
+    return f"minigrad {minigrad.__version__}, {done.stdout.strip() or 'no commit'}"
 
 
 def examples(name: str) -> Iterator[doctest.DocTest]:

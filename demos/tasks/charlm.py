@@ -115,8 +115,14 @@ def written(model):
 def train(length, what):
     """Train on `length` characters at a time; return the model, its untrained text, and its run."""
     rng = np.random.default_rng(chosen.seed)
-    sizes = {"d_model": D_MODEL, "num_heads": HEADS, "num_kv_heads": HEADS, "num_blocks": BLOCKS}
-    model = llama(len(letters), **sizes, rng=rng).astype(np.float32)
+    model = llama(
+        len(letters),
+        d_model=D_MODEL,
+        num_heads=HEADS,
+        num_kv_heads=HEADS,
+        num_blocks=BLOCKS,
+        rng=rng,
+    ).astype(np.float32)
     optimizer = Adam(model.parameters(), betas=(0.9, 0.99))
     before = written(model)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)

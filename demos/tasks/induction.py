@@ -122,7 +122,8 @@ def looks(first, second, p):
     return back, [second[t, (t + 1) % p : t : p].sum() for t in range(p, len(second))]
 
 
-each = [looks(*maps, p) for *maps, p in zip(*weights(model, shown), period, strict=True)]
+sequences = zip(*weights(model, shown), period, strict=True)
+each = [looks(first, second, p) for first, second, p in sequences]
 back, after = (np.mean(np.concatenate(found)) for found in zip(*each, strict=True))
 names = [str(token) for token in example[0]]
 frames = np.array(run.history["frames"])
@@ -136,7 +137,8 @@ for i in changing(frames):
     for panel in figures[-1].axes[:2]:  # the last is the colour bar
         panel.axhline(period.min() - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
     labels.append(f"step {steps[i]}")
-    one_back, on_next = map(np.mean, looks(*frames[i], period.min()))
+    first, second = frames[i]
+    one_back, on_next = map(np.mean, looks(first, second, period.min()))
     alt.append(
         f"Before the repetition {one_back:.0%} of the weight of block 1 is one token back. In the "
         f"repetition {on_next:.0%} of the weight of block 2 is on what followed the same token."

@@ -45,9 +45,9 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     >>> prod([2.0, 3.0, 5.0]), grad(prod)([2.0, 0.0, 5.0])
     (array(30.), array([ 0., 10.,  0.]))
     """
-    array = x.data if isinstance(x, Tensor) else x
-    if np.asarray(array).dtype.kind in "iub":  # no gradient, and NumPy's wider integers
-        y = np.prod(array, axis=axis, keepdims=keepdims)
+    array: Any = np.asarray(x.data if isinstance(x, Tensor) else x)
+    if array.dtype.kind in "iub":  # no gradient, and NumPy's wider integers
+        y = array.prod(axis=axis, keepdims=keepdims)
         return Tensor(y) if isinstance(x, Tensor) else np.asarray(y)  # type: ignore[return-value]
     shape = np.shape(x)
     axes = _reduced(axis, shape)

@@ -126,7 +126,8 @@ def test_a_reader_that_has_read_enough_ends_a_demo_without_a_traceback(tmp_path)
     ("option", "value", "said"),
     [
         (
-            *("--out", "{}/file/out"),
+            "--out",
+            "{}/file/out",
             r"cannot write to the output folder \S+: Not a directory; choose one with --out\n",
         ),
         ("--seed", "-1", r"--seed must be 0 or larger, and below 2\*\*32: got -1\n"),
@@ -160,7 +161,8 @@ def test_a_demo_runs_without_a_standard_error(name, tmp_path):
     [
         ("tqdm", "scaling", 'scaling needs tqdm: pip install -e ".[demos]"\n'),
         (
-            *("safetensors", "two_moons"),
+            "safetensors",
+            "two_moons",
             "two_moons: checkpoints need safetensors: pip install safetensors\n",
         ),
     ],

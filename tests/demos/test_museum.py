@@ -181,7 +181,8 @@ IMPOSTORS = [
     ("empty_row", lambda s, mask: 0.0 * s, "or all of it is 0"),
     # finite, and the empty row looks everywhere
     (
-        *("empty_row", lambda s, mask: softmax(s + np.where(mask, 0.0, -1e9))),
+        "empty_row",
+        lambda s, mask: softmax(s + np.where(mask, 0.0, -1e9)),
         "a weight is not 0 where the mask is False",
     ),
     ("empty_row", lambda s, mask: softmax(s) * mask, r"rows sum to \[.+\], not to 1 1 1 0"),

@@ -12,6 +12,9 @@ RUN = {name: run_of(name, "--quick") for name in TEXTS}
 RUN |= {name: (name, "--seed", "1") for name in ("first_gradient", "scaling")}
 RUN |= {name: (name, "--quick") for name in (*TRAIN, "texts", "laboratory")}
 RUN |= {name: (name,) for name in ("draw", "museum", "why_half")}
+# Backwards: test_training_demos, which another process runs at the same time, shares these runs,
+# and in one order each process would wait while the other runs a demo.
+every_page = pytest.mark.parametrize("name", [*reversed(RUN)])
 SEEN = ["love_you", "texts", "museum", "scaling", "reverse"]
 
 
@@ -61,7 +64,7 @@ FIRST = """Math.min(...[...document.querySelectorAll("main :is(svg, img, table)"
 LONGER = {"laboratory": (1400, 4000), "museum": (1200, 2600)}  # a report; sixteen exhibits
 
 
-@pytest.mark.parametrize("name", RUN)
+@every_page
 def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_80_lines(
     name, page_of, finished, visit
 ):
@@ -98,7 +101,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
         assert not serious(page, drawn=False), scheme
 
 
-@pytest.mark.parametrize("name", RUN)
+@every_page
 def test_a_page_leads_only_to_what_is_there_and_loads_nothing(name, page_of):
     path = page_of(name)
     page = read(page_of, name)

@@ -159,7 +159,7 @@ def test_the_loop_walks_back_in_the_order_of_chapter_0(visit, shown):
     for turn, taken in enumerate(("", "L", "b", "a", "c", "x")):
         bar.fill(str(turn))
         now = page.locator("g.now:visible").all_text_contents()
-        assert [each[:1] for each in now] == [taken] * bool(taken)
+        assert [each[:1] for each in now] == ([taken] if taken else [])
         assert page.evaluate(UNCLEAR) == []
 
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import minigrad
 from demos.pages import source as sources
 from demos.pages.page import Page
 from demos.pages.text import columns, display, formula, inline, markdown
@@ -170,18 +171,6 @@ def test_every_file_of_the_book_has_a_page_and_every_finding_stands_in_chapter_1
     assert all(finding in says for finding in FINDINGS)
 
 
-def test_arrows_run_down_from_the_site_to_the_owners_of_pages_and_from_them_to_the_library():
-    floors = {"pages": {"_files", "_training"}, "pictures": {"pages"}}
-    for path in (ROOT / "demos").rglob("*.py"):
-        room = path.relative_to(ROOT / "demos").with_suffix("").parts[0]
-        known = {room}
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("demos"):
-                known |= {f"{node.module}.{each.name}".split(".")[1] for each in node.names}
-        assert room == "site" or "site" not in known, path
-        assert room not in floors or known - {room} <= floors[room], (path, known)
-
-
 # ------------------------------------------------------------------ value: text, set
 
 
@@ -283,6 +272,10 @@ def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     assert "Expected:\n    3\nGot:\n    2" in _checking.failures(["wrong_example"])
     assert _checking.failures(["minigrad.ops.softmaxes"]) == ""
+
+
+def test_the_footer_has_the_version_of_the_source():
+    assert _checking.version().startswith(f"minigrad {minigrad.__version__}, ")
 
 
 def test_the_minutes_are_words_and_lines_of_what_a_first_reading_reads():

@@ -5,8 +5,17 @@ import re
 import pytest
 
 KINDS = (  # a page of each kind (those of Explore have tests of their own)
-    *("index", "book", "3.6-softmax", "minigrad.graphs.folding", "exercises", "exercise-13"),
-    *("museum", "exhibit-1", "demos", "demo-recall", "words"),
+    "index",
+    "book",
+    "3.6-softmax",
+    "minigrad.graphs.folding",
+    "exercises",
+    "exercise-13",
+    "museum",
+    "exhibit-1",
+    "demos",
+    "demo-recall",
+    "words",
 )
 
 
