@@ -180,8 +180,8 @@ def test_attention_uses_public_names_of_minigrad_alone():
 def changes_from_outside(tree):
     """Yield each piece of a module that changes another module, or a class that is made."""
     for node in ast.walk(tree):
-        text = ast.unparse(node) if isinstance(node, ast.Call | ast.Attribute) else ""
-        if re.match(r"(setattr|vars\(.*\)\.update)\(", text) or text.endswith(".__globals__"):
+        text = ast.unparse(node) if isinstance(node, ast.Call | ast.Assign) else ""
+        if re.match(r"(setattr|vars\(.*\)\.update)\(|.*\.__globals__\[.*\] = ", text):
             yield text
     for node in tree.body:
         targets = getattr(node, "targets", [getattr(node, "target", None)])
