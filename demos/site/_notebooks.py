@@ -71,7 +71,7 @@ def _notebook(cells: list[NotebookNode]) -> str:
     cells = [cell for cell in cells if cell.source.strip()]
     for i, cell in enumerate(cells):
         cell.source = cell.source.strip("\n")
-        cell.id = f"cell-{i}"  # (nbformat draws them at random, and a build has the same bytes again)
+        cell.id = f"cell-{i}"  # (nbformat draws it at random, and a build has the same bytes again)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     notebook = new_notebook(cells=cells, metadata=metadata)
