@@ -304,9 +304,7 @@ for name, head in HEADS.items():
     values, contexts = (x @ head.w_v).data, head(x).data
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
-    means[name] = (
-        f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
-    )
+    means[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
 slips.unclear(
     "The text calls nn.Linear's initial weights optimized, and does not measure it.",
     "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each layer. "
