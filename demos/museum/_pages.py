@@ -137,12 +137,12 @@ def pages(book: Book) -> list[Page]:
     rooms = [exhibit(name) for name in NAMES]
     names = [("museum.html", "Museum")]
     names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
-    claim, why, *_ = docstring(files()["museum"]).split("\n\n")
+    claim, _, why = docstring(files()["museum"]).partition("\n")
     tiles = ""
     for each in rooms:
         meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
         tiles += tile(*names[each.number], inline(meant), _symptom(each))
-    body = book.prose(why.removeprefix("Claim. "))
+    body = book.prose(why)
     body += f'<h2>The exhibits</h2><div class="tiles">{tiles}</div>'
     each = [_exhibit(book, each, names) for each in rooms]
     return [
