@@ -35,7 +35,7 @@ def options(
     *,
     steps: int = 0,
     quick: int | bool = 0,
-    add: Callable[[argparse.ArgumentParser], None] | None = None,
+    add: Callable[[argparse.ArgumentParser], object] | None = None,
 ) -> argparse.Namespace:
     """Return the options that every demo takes.
 

@@ -68,7 +68,7 @@ def main() -> None:
     except ImportError as error:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")
-        extras = {"sklearn": "digits"} | dict.fromkeys(
+        extras = {"sklearn": "digits", "nbformat": "site"} | dict.fromkeys(
             ("matplotlib", "tqdm", "graphviz", "markdown_it", "pygments"), "demos"
         )
         missing = (error.name or "").split(".")[0]

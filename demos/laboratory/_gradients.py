@@ -132,7 +132,8 @@ class Distributions:
                 )
                 for a in (0.0, 0.5)
             ]
-            self.points.append((f"d_k = {d_k}, {keys:,} keys", *(norms for _, _, norms in both)))
+            (_, _, raw), (_, _, scaled) = both
+            self.points.append((f"d_k = {d_k}, {keys:,} keys", raw, scaled))
         self.smaller = [float((raw < scaled).mean()) for _, raw, scaled in self.points]
 
     @cached_property

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +49,7 @@ def sweeps(size):
     first = {"d_k": d_ks, "optimizer": ["sgd", "adam", "adafactor"]}
     grid = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
     seeds, draws = (1, 2) if quick else (8, 40) if full else (3, 10)
-    found = {
+    found: dict[str, tuple[Callable[..., Any], dict[str, Any], int, list[str]]] = {
         "first steps": (first_step, first | {"a": grid, "init": ["unit"]}, draws, way[::2]),
         "first steps of T5": (first_step, first | {"a": [0.0], "init": ["t5"]}, draws, way[::2]),
     }

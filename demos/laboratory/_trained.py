@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ NAMES = {0.5: "1/√d_k", 0.0: "no scale"}
 
 def sweeps(size):
     """Return the sweeps of a run: a name, and the arguments of its sweep."""
-    each = {
+    each: dict[str, dict[str, Any]] = {
         "quick": {"trained": ([8], False, 1, {"limit": [3], "second_limit": [3]})},
         "default": {"trained": ([64], False, 3, {})},
         "full": {"trained": ([64], True, 10, {}), "trained wide": ([512], False, 8, {})},

@@ -94,7 +94,7 @@ with workers(chosen.jobs, chosen.dask):
 # %% What was found
 
 trained = [row for name in sweeps_of_trained(size) for row in measured[name]]
-SECTIONS = [
+SECTIONS: list[Map | Distributions | Hill | StepsToLearn | AllTrained] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),

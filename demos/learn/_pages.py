@@ -9,16 +9,17 @@ import importlib
 import re
 from html import escape
 from pathlib import Path
+from textwrap import dedent
 
 from demos._files import docstring, files
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
 from demos.learn._running import judged
-from demos.learn.exercises import FOLDER, number, stub, title
+from demos.learn.exercises import FOLDER, chapters, number, stub, title
 from demos.pages.book import Book
 from demos.pages.page import Names, Page, fill, fold, one_of, tile
 from demos.pages.source import Source
-from demos.pages.text import formula, inline, sentence
+from demos.pages.text import columns, formula, inline, sentence
 
 HERE = Path(__file__).parent
 
@@ -29,7 +30,7 @@ def pages(book: Book) -> list[Page]:
     address = {name: f"exercise-{number(name)}.html" for name in EXERCISES}
     names = [("exercises.html", "Exercises")]
     names += [(address[x], f"{number(x)} {called[x][0]}") for x in EXERCISES]
-    claim, how, *_ = docstring(files()["learn"]).split("\n\n")
+    claim, _, how = docstring(files()["learn"]).partition("\n")
     stop = '<li><a href="{}"><b>{}</b> {}</a></li>'
     route = "".join(stop.format(address[x], number(x), called[x][0]) for x in PATH)
     groups = ""
@@ -51,11 +52,14 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     name = EXERCISES[place - 1]
     short, _, question = title(name).partition(": ")
     file = Source(f"demos.learn.exercises.{name}", f"{name}.py", stub(name))
-    _, *task, letters, last = file.docstring.split("\n\n")
-    chapters = [book.chapters[x] for x in re.findall(r"hapter (\d+(?:\.\d+)?)", last)]
-    links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in chapters]
+    named = [book.chapters[number] for number in chapters(name)]
+    links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in named]
     hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
-    left = [book.prose("\n\n".join(task)), _letters(letters)]
+    left = []
+    for part in file.docstring.partition("\n")[2].split("\n\n"):
+        is_table = len(columns(dedent(part).split("\n"))) > 2
+        is_legend = part.startswith("    ") and not is_table
+        left.append(_letters(part) if is_legend else book.prose(part))
     left += [fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
     code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
     shown = {"name": name, "place": place, "code": code, "told": _told(name)}

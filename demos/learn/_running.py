@@ -117,8 +117,11 @@ def _explained(error: BaseException, path: Path) -> str:
     remark = next((REMARKS[sign] for sign in REMARKS if sign in said), "")
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
         remark = f"exercise {number(error.name)} is used here: {INIT}"
-    said += f" ({remark})" * bool(remark)
-    asked = f"{error.asked}.\n" if getattr(error, "asked", "") else ""
+    if remark:
+        said += f" ({remark})"
+    asked = vars(error).get("asked", "")  # (demos/learn/_telling.py puts it there)
+    if asked:
+        asked += ".\n"
     # (The engine says of which VJP NumPy's complaint is; the learner's line is in its cause.)
     places = _places(error, path) or _places(error.__cause__, path)
     if not places and re.match("the (rule|VJP of) ", str(error)):  # the engine has refused it

@@ -46,7 +46,7 @@ def asking(asked: str) -> Iterator[None]:
             turned = "T" in frame.f_code.co_names and any(x.ndim > 2 for x in arrays)
             if turned and isinstance(error, ValueError):
                 error.args = (TURNED,)
-        error.asked = asked
+        vars(error)["asked"] = asked
         raise
 
 
@@ -206,7 +206,7 @@ def right_derivatives(
     called = functools.partial(operation, **options)
     if value is not None:
         same(asked, called(*inputs), value)
-    said = [f"{asked}."] * bool(asked)
+    said = [f"{asked}."] if asked else []
     # (The checks draw their inputs with the number 0, and so does gradcheck its g. If g equals an
     # input, Aᵀ G is symmetric, and a transposed gradient looks right.)
     rng = np.random.default_rng(43)
@@ -220,7 +220,7 @@ def right_derivatives(
     except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):
-            error.asked = asked
+            vars(error)["asked"] = asked
             raise
         said.append(str(error)[0].upper() + str(error)[1:])
         raise Unsolved("\n".join(said), "derivative") from None

@@ -63,8 +63,15 @@ def say(text, indent=""):
         if line.startswith("    "):
             print(indent + line)
         else:
-            kinds = {"break_long_words": False, "break_on_hyphens": False}
-            print(textwrap.fill(line, 80, initial_indent=indent, subsequent_indent=indent, **kinds))
+            filled = textwrap.fill(
+                line,
+                80,
+                initial_indent=indent,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            print(filled)
 
 
 def headed(name):

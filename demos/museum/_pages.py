@@ -6,6 +6,7 @@ line, and a table of true and false as a map.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from html import escape
 from pathlib import Path
 from textwrap import fill as fill_lines
 from textwrap import indent
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -136,12 +137,12 @@ def pages(book: Book) -> list[Page]:
     rooms = [exhibit(name) for name in NAMES]
     names = [("museum.html", "Museum")]
     names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
-    claim, why, *_ = docstring(files()["museum"]).split("\n\n")
+    claim, _, why = docstring(files()["museum"]).partition("\n")
     tiles = ""
     for each in rooms:
         meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
         tiles += tile(*names[each.number], inline(meant), _symptom(each))
-    body = book.prose(why.removeprefix("Claim. "))
+    body = book.prose(why)
     body += f'<h2>The exhibits</h2><div class="tiles">{tiles}</div>'
     each = [_exhibit(book, each, names) for each in rooms]
     return [
@@ -158,7 +159,7 @@ def _symptom(each: Exhibit) -> str:
 def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
     address, name = names[each.number]
     file = Source(each.module.__name__, "", inspect.getsource(each.module))
-    check = file.defined["check"]
+    check = cast(ast.FunctionDef, file.defined["check"])  # (and not a variable of that name)
     text = range(check.body[0].lineno, check.body[0].end_lineno + 1)
     code = book.code(file, check.lineno, check.end_lineno, text)
     body = html(each, book.prose, code, "mistake", "h2")

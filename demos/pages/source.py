@@ -84,7 +84,7 @@ def resolve(files: Mapping[str, Source], module: str, name: str) -> tuple[Source
     """Follow a name through the imports to the file that defines it; None outside of the files."""
     source = files.get(f"{module}.{name}") or files.get(module)
     if source is None or not name or source.name != module:
-        return source and (source, "")
+        return (source, "") if source else None
     if name in source.defined:
         return source, name
     if name in source.imports:

@@ -26,7 +26,7 @@ def picture() -> str:
     for i, j in np.ndindex(ROWS, COLUMNS):
         x, y, kind = 10 + SIDE * j, 38 + SIDE * i, ' class="seen"' * (i == 1)
         parts.append(f'<rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}"{kind}/>')
-        parts += [text(x + SIDE / 2, y + 26, number(z[j]), "fore")] * (i == 1)
+        parts += [text(x + SIDE / 2, y + 26, number(float(z[j])), "fore")] * (i == 1)
     for j in range(0, COLUMNS + 1, BLOCK):
         x = 10 + SIDE * j
         parts.append(line([(x, 32), (x, 44 + SIDE * ROWS)], "heavy"))

@@ -109,7 +109,7 @@ def seen_in(blocks: Any, run: Callable[[], Any], factors: Any, allowed: Array) -
     std, spread, previous = [], [], []
     for (q, k, scale), factor in zip(asked, factors, strict=True):
         scores = scale * factor[:, None, None] * (q.data @ k.data.mT)[0]  # (H, T, T)
-        p = softmax(np.where(allowed, scores, -np.inf))
+        p = np.asarray(softmax(np.where(allowed, scores, -np.inf)))
         # Softmax sees how a query's scores differ from each other: a number added to all of them
         # changes nothing. So they are measured from their mean.
         mean = np.mean(scores, axis=-1, keepdims=True, where=allowed)

@@ -83,7 +83,7 @@ written = {language: compare_writer(language, seed=chosen.seed) for language in 
 problems = sum(c.problems for c in calculated.values())
 same = sum(c.same for c in calculated.values())
 correct = sum(c.right for c in calculated.values())
-of_logits = max(model.logits for model in [*calculated.values(), *written.values()])
+of_logits = max([c.logits for c in calculated.values()] + [w.logits for w in written.values()])
 of_gradients = max(w.gradients for w in written.values())
 arrays = min(w.arrays for w in written.values())
 greedy = min(w.greedy for w in written.values())
@@ -320,8 +320,8 @@ limits = [0.01 * np.median(x.gradient, axis=-1)[:, None] for x, _ in pairs]
 dead = [(x.gradient[:, 1:] < low).mean(axis=-1) for low, (_, x) in zip(limits, pairs, strict=True)]
 dead = np.mean(dead, axis=0)  # (heads,)
 scaled = sharpened(fast, own, [], 1.0)  # (texts,)
-alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]
-alone = np.transpose(alone)  # (texts, heads): the rise of the loss if one head loses its scale
+# (texts, heads): the rise of the loss if one head loses its scale
+alone = np.transpose([sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))])
 costs, cost_errors = middle(alone)
 one = NAMES[first]
 block_1 = np.exp(ratios[0, :4])

@@ -137,6 +137,8 @@ def _folded(source: Source) -> dict[int, tuple[int, int, str]]:
     """Return, by each of its lines, what is folded: its first line, its last, and what it is."""
     found: dict[int, tuple[int, int, str]] = {}
     for node in ast.walk(source.tree):
+        if not isinstance(node, ast.stmt):
+            continue
         named = [*getattr(node, "decorator_list", ()), *getattr(node, "targets", ())]
         names = {getattr(each, "id", "") for each in named}
         if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise) and not node.orelse:

@@ -6,7 +6,6 @@ import ast
 import doctest
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from demos.pages.page import fold, row
@@ -60,13 +59,16 @@ def _opening(book: Book, source: Source) -> str:
             before, _, part = part.partition(STOP)
             rows += [row(book.prose(before)), _later(STOP)]
             lesson = False
-        paragraphs, beside = part.split("\n\n"), None
-        if not isinstance(following, str):  # a display stands with the sentence above it
-            beside = -2 if paragraphs[-2:-1] and not paragraphs[-2].startswith("    ") else -1
+        if isinstance(following, str):
+            rows.append(row(book.prose(part)))
+            continue
+        paragraphs = part.split("\n\n")
+        beside = -1
+        if len(paragraphs) > 1 and not paragraphs[-2].startswith("    "):
+            beside = -2  # a display stands with the sentence above it
         rows.append(row(book.prose("\n\n".join(paragraphs[:beside]))))
-        if beside:
-            left = book.prose("\n\n".join(paragraphs[beside:]))
-            rows.append(row(left, book.console(source, following)))
+        left = book.prose("\n\n".join(paragraphs[beside:]))
+        rows.append(row(left, book.console(source, following)))
     return "".join([*right, *rows])
 
 
@@ -103,9 +105,16 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
 
 def _parts(docstring: str) -> list[Part]:
     """Split a docstring into its texts and its blocks of examples, in order."""
-    found = (x for x in EXAMPLES.parse(docstring) if not isinstance(x, str) or x.strip())
-    blocks = (list(each) for _, each in groupby(found, key=type))
-    return [x[0].strip("\n") if isinstance(x[0], str) else x for x in blocks]
+    parts: list[Part] = []
+    for part in EXAMPLES.parse(docstring):
+        if isinstance(part, str):
+            if part.strip():
+                parts.append(part.strip("\n"))
+        elif parts and isinstance(parts[-1], list):
+            parts[-1].append(part)
+        else:
+            parts.append([part])
+    return parts
 
 
 def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator[Any]:

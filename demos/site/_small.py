@@ -102,7 +102,8 @@ def panel(out: Path, place: str) -> tuple[np.ndarray, bool, list[Mark]]:
         box = points(axes[0][0].get("d", ""))
         return box, bool(axes.findall(".//{*}image")), list(marks(parts, box))
     parts = [group for group in root.iter() if group.get("class") in ("node", "edge")]
-    found = [(*mark, p[:, ::-1]) for x in parts for *mark, p in list(marks([x], SQUARE))[:1]]
+    first = (mark for part in parts for mark in list(marks([part], SQUARE))[:1])
+    found = [(letter, opacity, p[:, ::-1]) for letter, opacity, p in first]
     return np.concatenate([p for *_, p in found]), True, found
 
 

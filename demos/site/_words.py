@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
+from typing import cast
 
 from demos.pages.page import Page, fill, one_of
 from demos.pages.source import resolve
@@ -28,7 +29,9 @@ def words(book: Book) -> Page:
     def public(package: str) -> Iterator[str]:
         for name in importlib.import_module(package).__all__:
             file, inner = resolve(book.files, package, name)
-            line = (ast.get_docstring(file.defined[inner]) or "").partition("\n")[0]
+            # (Public names are functions and classes, and not variables.)
+            definition = cast(ast.FunctionDef | ast.ClassDef, file.defined[inner])
+            line = (ast.get_docstring(definition) or "").partition("\n")[0]
             yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
 
     functions = [f for f in RECORDED if not hasattr(f, "__objclass__")]  # (methods of arrays have)

@@ -38,8 +38,9 @@ class BeforeAndAfter(Module):
         self.w_o = Linear(width, 2 * NUMBERS, bias=False, rng=rng)
 
     def __call__(self, numbers: Tensor) -> Tensor:
-        weights = (layer.weight for layer in (self.w_q, self.w_k, self.w_v, self.w_o))
-        return multi_head_attention(ASKING, EVERY, numbers, *weights, self.num_heads)
+        layers = (self.w_q, self.w_k, self.w_v, self.w_o)
+        w_q, w_k, w_v, w_o = (layer.weight for layer in layers)
+        return multi_head_attention(ASKING, EVERY, numbers, w_q, w_k, w_v, w_o, self.num_heads)
 
     def weights(self) -> Any:
         """Return the attention weights, which are the same for any numbers.   → (H, T, S)"""

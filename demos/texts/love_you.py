@@ -109,7 +109,7 @@ slips = Slips(page)
 
 over_all = softmax(scores, axis=None).sum(axis=-1)
 by_row = softmax(scores).sum(axis=-1)
-marks.at_most('weights of "I" without an axis, their sum', over_all[0], 0, "g")
+marks.at_most('weights of "I" without an axis, their sum', over_all[0].item(), 0, "g")
 slips.wrong(
     "The softmax has no axis.",
     "So it runs over all nine scores, and the rows sum to 0, 0 and 1. The lines that print the "

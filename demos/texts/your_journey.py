@@ -16,6 +16,7 @@ and as `nn.Linear` (V2).
 # %% Set-up
 
 from timeit import repeat
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ with no_grad():
 errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt(len(contexts)))
 marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
 
-layer = source.two_heads()
+layer: Any = source.two_heads()  # (Any: what replaces W_O below is not a Linear)
 w_o = layer.w_o
 layer.w_o = Sequential()  # without W_O the output is the heads side by side
 tables = zip(HEADS, np.hsplit(layer(x).data, 2), strict=True)
@@ -298,18 +299,18 @@ slips.left_open(
 # power is left after each layer and, in V2, a plain average of the values.
 drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
 marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
-rows = {}
+means = {}
 for name, head in HEADS.items():
     values, contexts = (x @ head.w_v).data, head(x).data
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
-    rows[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
+    means[name] = f"entropy / log n {spread(head):.3f}; contexts vary by {varied:.1%} of the values"
 slips.unclear(
     "The text calls nn.Linear's initial weights optimized, and does not measure it.",
     "Their variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each layer. "
     "Neither V1 nor V2 does more than average.",
     "d_in times the variance of 300,000 weights of `nn.Linear` is "
-    f"{3 * drawn.var():.4f}.{listed(rows)}",
+    f"{3 * drawn.var():.4f}.{listed(means)}",
 )
 
 
@@ -333,14 +334,14 @@ def trained(head, normalise):
 
 # The largest singular value of the Jacobian is the most that a small change of the scores can
 # change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
-rows = {}
+learned = {}
 steepest = {}
 mean_loss = {}
 scores = [scale * INPUTS @ word for scale in (0.01, 1, 100) for word in INPUTS]
 for name, normalise in (("divided", divided), ("softmax", softmax)):
     slopes = [np.linalg.norm(jacobian(normalise)(row).data, 2) for row in scores]
     losses = [trained(head(), normalise) for head in (source.version_1, source.version_2)]
-    rows[name] = f"slopes {min(slopes):.1g} to {max(slopes):.2g}; losses {spaced(losses, '.2f')}"
+    learned[name] = f"slopes {min(slopes):.1g} to {max(slopes):.2g}; losses {spaced(losses, '.2f')}"
     steepest[name] = max(slopes)
     mean_loss[name] = np.mean(losses)
 what = "loss / a constant's, mean of both"
@@ -354,7 +355,7 @@ slips.left_open(
     "It is so: its slope is at most ½, the slope of the division has no bound, and the text's two "
     "heads learn more with softmax. But softmax's slope vanishes when scores are large.",
     "The steepest slope of the weights by the scores, of 18 rows, and the losses of V1 and V2 "
-    f"after 200 steps, over that of the best constant answer.{listed(rows)}",
+    f"after 200 steps, over that of the best constant answer.{listed(learned)}",
 )
 
 pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
@@ -362,16 +363,16 @@ try:
     product = f"have the shape {(pair @ pair.T).shape}"
 except ValueError as error:
     product = f"raise a {type(error).__name__}"
-rows = {}
+by_axis = {}
 for axis in (0, -1):
     sums = softmax(x @ x.mT, axis=axis).data.sum(axis=-1)
-    rows[f"dim={axis}"] = spaced(sums, ".3f")
+    by_axis[f"dim={axis}"] = spaced(sums, ".3f")
 slips.left_open(
     "`.T` and `dim=0` work for one sentence and for one vector, and the text uses no batch.",
     "With a batch of sentences they fail, or softmax runs over the wrong axis.",
     f"Two sentences {pair.shape} times their `.T` {pair.T.shape} {product}; with the last two axes "
     f"exchanged they give {(Tensor(pair) @ Tensor(pair).mT).shape}. The rows of softmax of the (6, "
-    f"6) scores sum to:{listed(rows)}",
+    f"6) scores sum to:{listed(by_axis)}",
 )
 
 left = {}

@@ -160,6 +160,7 @@ def test_a_demo_runs_without_a_standard_error(name, tmp_path):
     ("package", "name", "said"),
     [
         ("tqdm", "scaling", 'scaling needs tqdm: pip install -e ".[demos]"\n'),
+        ("nbformat", "site", 'site needs nbformat: pip install -e ".[site]"\n'),
         (
             "safetensors",
             "two_moons",

@@ -9,7 +9,7 @@ import pytest
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import mistaken
 from demos.learn._running import judged, run
-from demos.learn.exercises import chapter, filled, solution, stub, title
+from demos.learn.exercises import chapter, chapters, filled, solution, stub, title
 from demos.site._contents import book
 from demos.site._landing import FINDINGS
 from tests.demos.learn_answers import RIGHT, TYPICAL, WRONG
@@ -274,9 +274,15 @@ def test_an_exercise_and_its_chapter_name_each_other():
     for file, number in pairs:
         *_, last = docstring_of(FOLDER / f"{EXERCISES[number - 1]}.py").split("\n\n")
         assert file in last, (number, last)
-    chapters, _ = book()
+    contents, _ = book()
     for number, name in enumerate(EXERCISES, start=1):
-        assert (chapters[chapter(name)].source.path, number) in pairs
+        assert (contents[chapter(name)].source.path, number) in pairs
+
+
+def test_the_chapters_of_an_exercise_are_those_that_it_names_with_their_files():
+    assert "Chapter 0, where" in stub("e02_product") and chapters("e02_product") == ["0"]
+    assert "as chapter 1.3 does" in stub("e07_exp") and chapters("e07_exp") == ["1.3", "3.1"]
+    assert chapters("e03_chain") == ["0", "2.1"] and chapter("e03_chain") == "2.1"
 
 
 def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():

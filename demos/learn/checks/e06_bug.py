@@ -55,7 +55,11 @@ def passed_on(pass_on, values):
     given_to = {value: [] for value in values}
 
     def noted(value, function):
-        return lambda g: (given_to[value].append(g), function(g))[1]
+        def call(g):
+            given_to[value].append(g)
+            return function(g)
+
+        return call
 
     for value in values:
         value.functions = tuple(noted(value, function) for function in value.functions)

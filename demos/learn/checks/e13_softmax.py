@@ -25,10 +25,11 @@ def check(answer):
     for words, options in (("softmax(x)", {}), ("softmax(x, axis=0)", {"axis": 0})):
         asked = f"{words} for x of shape {x.shape}"
         e = np.exp(x)
-        y = e / e.sum(keepdims=True, **({"axis": -1} | options))
+        axis = options.get("axis", -1)
+        y = e / e.sum(axis=axis, keepdims=True)
         laws = partial(raised, softmax, x, options)
-        along = range(x.ndim)[options.get("axis", -1)]
-        sums = [np.asarray(softmax(x, **options)).sum(axis=axis) for axis in (along, 1 - along)]
+        along = range(x.ndim)[axis]
+        sums = [np.asarray(softmax(x, **options)).sum(axis=i) for i in (along, 1 - along)]
         law(
             "the weights sum to 1 along `axis`",
             np.allclose(sums[0], 1) or not np.allclose(sums[1], 1),
@@ -54,7 +55,7 @@ def check(answer):
     to_x = grad(lambda x: (softmax(x) * g).sum())(scores)
     law(
         "a score of -∞ gets the weight 0, and the gradient 0",
-        weights[1] == 0 and to_x[1] == 0 and np.isfinite([weights, to_x]).all(),
+        bool(weights[1] == 0 and to_x[1] == 0 and np.isfinite([weights, to_x]).all()),
         f"for the scores 0, -∞, 1 the weights are {numbers(weights)} and the gradients "
         f"{numbers(to_x)}",
     )

@@ -58,10 +58,10 @@ def check(answer):
     predicted = {name: given(answer, name) for name in ("variance", *CHANGES, *RATIOS)}
     unreadable = []
     for name, value in predicted.items():
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool) and value > 0
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if name in CHANGES and value not in WORDS:
             unreadable.append(f"{name} is {value!r}: write 'rises', 'stays' or 'falls'")
-        if name not in CHANGES and not number:
+        if name not in CHANGES and not (number and value > 0):
             unreadable.append(f"{name} is {value!r}: write a number above 0")
     if unreadable:
         raise Unsolved("\n".join(unreadable), "value")

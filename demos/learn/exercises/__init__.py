@@ -3,9 +3,10 @@
 An exercise NAME is two files. exercises/NAME.py is what the learner gets, with our lines in its
 holes:
 
-    its docstring   the first line "Exercise 1 · A slope: …" is the title; then one paragraph of
-                    task, the shapes, and in the last line the chapter. At most 78 columns, so that
-                    a comparison with a mark in front of each line fits on 80
+    its docstring   the first line "Exercise 1 · A slope: …" is the title; then the task, the
+                    shapes as a display, and each chapter with its file, as in "Chapter 4.1,
+                    minigrad/checks/differences.py". At most 78 columns, so that a comparison with
+                    a mark in front of each line fits on 80
     the code        complete, with holes
 
 A hole is what stands between two comments, at one indentation. The learner gets `...` there:
@@ -92,9 +93,14 @@ def title(name: str) -> str:
     return docstring.splitlines()[0].partition(" · ")[2].rstrip(".")
 
 
+def chapters(name: str) -> list[str]:
+    """Return the chapters that an exercise belongs to: its file names each with the chapter's."""
+    return re.findall(r"[Cc]hapter (\d[\d.]*),\s+\w+/", _text(name))
+
+
 def chapter(name: str) -> str:
-    """Return the chapter that an exercise belongs to: the last one that its docstring names."""
-    return re.findall(r"[Cc]hapter (\d[\d.]*),", _text(name))[-1]
+    """Return the last chapter that an exercise belongs to."""
+    return chapters(name)[-1]
 
 
 def number(name: str) -> int:

@@ -227,7 +227,8 @@ class Step:
         for i, block in enumerate(self.blocks):
             qkv = block.in_qkv.forward(x)
             (y,) = self.heads(block.y, 1)
-            block.attention.forward(*self.heads(qkv, 3), y)
+            q, k, v = self.heads(qkv, 3)
+            block.attention.forward(q, k, v, y)
             x += np.matmul(block.y, p[f"{i}.w_o"], h)
             x += p[f"{i}.b_o"]
             inner = block.in_1.forward(x)
@@ -259,8 +260,9 @@ class Step:
             np.matmul(ones, of_x, out=of[f"{i}.b_o"])
             np.matmul(of_x, p[f"{i}.w_o"].T, self.of_y)
             (of_y,), (y,) = self.heads(self.of_y, 1), self.heads(block.y, 1)
-            found = tuple(self.heads(self.of_qkv, 3))
-            block.attention.backward(of_y, *self.heads(block.in_qkv.y, 3), y, found)
+            q, k, v = self.heads(block.in_qkv.y, 3)
+            of_q, of_k, of_v = self.heads(self.of_qkv, 3)
+            block.attention.backward(of_y, q, k, v, y, (of_q, of_k, of_v))
             block.in_qkv.backward(self.of_qkv, h, of_x)
         B, T, d, _ = self.sizes
         np.matmul(ones[:B], of_x.reshape(B, T * d), out=of["positions"].reshape(T * d))

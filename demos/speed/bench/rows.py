@@ -46,8 +46,9 @@ WORDS = {
 
 
 def _attention(name: str, shape: Any, quick: Any, causal: bool) -> BenchmarkRow:
-    sizes = ({"shape": each, "causal": causal} for each in (shape, quick))
-    return BenchmarkRow(name, "attention", *sizes, tolerance=1e-4)
+    full = {"shape": shape, "causal": causal}
+    small = {"shape": quick, "causal": causal}
+    return BenchmarkRow(name, "attention", full, small, tolerance=1e-4)
 
 
 TOY = {"V": 16, "B": 64, "T": 16, "d": 64, "heads": 4, "blocks": 2}

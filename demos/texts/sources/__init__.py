@@ -58,8 +58,16 @@ def returning(text: ModuleType) -> int:
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:
     """Return the array's numbers as NumPy prints them, to 8 digits, each as its own text."""
-    options = {"precision": 8, "suppress_small": False, "floatmode": "maxprec", "sign": "-"}
-    text = np.array2string(array, separator=" ", max_line_width=10_000, threshold=10**6, **options)
+    text = np.array2string(
+        array,
+        max_line_width=10_000,
+        precision=8,
+        suppress_small=False,
+        separator=" ",
+        threshold=10**6,
+        sign="-",
+        floatmode="maxprec",
+    )
     return text.replace("[", " ").replace("]", " ").split()
 
 

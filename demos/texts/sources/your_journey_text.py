@@ -143,6 +143,13 @@ class SelfAttention(Module):
     Its parameters are w_q, w_k, w_v and, as V2 has them with `qkv_bias=True`, b_q, b_k, b_v.
     """
 
+    w_q: Tensor
+    w_k: Tensor
+    w_v: Tensor
+    b_q: Tensor
+    b_k: Tensor
+    b_v: Tensor
+
     def __init__(self, *parameters: Any) -> None:
         for name, p in zip(("w_q", "w_k", "w_v", "b_q", "b_k", "b_v"), parameters, strict=False):
             new = p if isinstance(p, Tensor) else Tensor(p, requires_grad=True, name=name)
