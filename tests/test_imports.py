@@ -57,7 +57,7 @@ demos/learn                  _mistakes _pages *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *
 demos/site                   __init__ _contents _book _notebooks _rows _chapters _checking _document
-demos/site                   _demos _landing _words _small *
+demos/site                   _demos _landing _words *
 demos                        __main__
 """
 UP = {  # the arrows that run up, and why

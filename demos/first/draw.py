@@ -7,7 +7,8 @@ boxes.
     python -m demos draw [--out DIR] [--seed N]
 
 The pictures of README and of the site's chapters are drawn here: they are this command's SVGs,
-copied to `demos/pictures`.
+copied to `demos/pictures`. The list of demos shows a small picture of a demo that has been run
+beside it. For demos that need no training, `demos/pictures/small` has that of a run.
 """
 
 # %% Set-up

@@ -50,6 +50,7 @@ class Part:
     html: str
     line: int
     place: str  # left, right or below in its cell; on top: finding, picture or question
+    drawn: Any = None  # the figure of matplotlib or the Graph that it shows
 
 
 def publish(chosen: Namespace) -> Published:
@@ -109,9 +110,11 @@ class Published:
             figure.save(f"{path}.svg")
             figure.save(f"{path}.png")
         svg = inlined(Path(f"{path}.svg").read_text("utf-8"), alt, name)
-        return self.html(
+        part = self.html(
             tables.figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right"
         )
+        part.drawn = figure
+        return part
 
     def slider(
         self, figures: list[Any], name: str, labels: list[str], alt: list[str], caption: str
@@ -128,9 +131,11 @@ class Published:
             shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
-        return self.html(
+        part = self.html(
             tables.figure(f'<div class="slider">{shown}</div>', caption), text, "right"
         )
+        part.drawn = figures[-1]
+        return part
 
     def embed(self, path: Path) -> Part:
         """Show a page of both passes inside this one."""
@@ -178,6 +183,10 @@ class Published:
     def end(self) -> None:
         """Write the page and say where it is; then end as `Marks.end` does."""
         if not self.notebook:
+            drawn = [part for part in self.parts if part.drawn]
+            drawn.sort(key=lambda part: part.place != "picture")  # the one beside the finding
+            if drawn:
+                save_small(drawn[0].drawn, self.chosen.out)
             path = self.chosen.out / "index.html"
             write_whole(path, self._document())
             renew_list(self.chosen.out.resolve().parent)
@@ -256,6 +265,18 @@ def _code(cell: Cell) -> str:
     for n, line in zip(cell.lines, coloured(code, {}), strict=False):
         html += f'<div class="ln" data-n="{n}">{line or " "}</div>'
     return f'<div class="code" tabindex="0">{html}</div>'
+
+
+def save_small(figure: Any, folder: Path) -> None:
+    """Save the picture that stands for the page in a list: a plot's first panel, or a Graph."""
+    if not hasattr(figure, "savefig"):
+        figure.save(folder / "small.svg")
+        return
+    panel = figure.axes[0].get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+    dpi = min(480 / panel.width, 300 / panel.height)  # twice the size at which it is shown
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=dpi, bbox_inches=panel.padded(3 / dpi))
+    write_whole(folder / "small.png", png.getvalue())
 
 
 def refuse_to_replace(path: Path) -> None:

@@ -32,11 +32,18 @@ def pages(book: Book) -> list[Page]:
     return [one_of("Demos", names, 0, "Claims that run", sub, body), *each]
 
 
-def _picture(name: str) -> str:
-    """Return a demo's small picture, or "" if it has none."""
-    if not (DEMOS / "pictures" / "small" / f"{name}.svg").exists():
-        return ""
-    return f'<img src="pictures/small/{name}.svg" alt="" width="240" height="150">'
+def _picture(book: Book, name: str) -> str:
+    """Return the small picture of a demo's run in this folder, or the one that is kept, or ""."""
+    places = [
+        (book.out, f"demos/{name}/small.png"),
+        (book.out, f"demos/{name}/small.svg"),
+        (DEMOS, f"pictures/small/{name}.png"),
+        (DEMOS, f"pictures/small/{name}.svg"),
+    ]
+    for folder, address in places:
+        if folder and (folder / address).exists():
+            return f'<img src="{address}" alt="" width="240" height="150">'
+    return ""
 
 
 def _card(book: Book, path: Path) -> str:
@@ -45,7 +52,7 @@ def _card(book: Book, path: Path) -> str:
     if address := book.ran(name):
         run += f'<br><a href="{address}">What it showed</a>'
     image = ""
-    if picture := _picture(name):
+    if picture := _picture(book, name):
         link = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
         image = f"{link}{picture}</a>"
     link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
@@ -59,7 +66,7 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
-    picture = _picture(name)
+    picture = _picture(book, name)
     body = [row(prose(text), f"<figure>{picture}</figure>" if picture else "")]
     for cell in cells(file.text):
         code = book.code(file, cell.lines.start, cell.lines.stop - 1)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from demos import files
@@ -21,6 +22,7 @@ from tests.test_readme import README
 
 
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
+SMALL = sorted((ROOT / "demos" / "pictures" / "small").iterdir())
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -42,11 +44,25 @@ def same(a, b):
 
 def test_draw_draws_the_pictures_of_the_readme_again(finished):
     folder, _ = finished("draw")
-    assert {path.name for path in PICTURES} == {path.name for path in folder.glob("*.svg")}
+    names = {path.name for path in folder.glob("*.svg")}
+    assert names == {"small.svg", *(path.name for path in PICTURES)}
     for path in PICTURES:
         if path.stem == "map":  # (matplotlib's, without data)
             continue
         assert same(drawn(path), drawn(folder / path.name)), path.name
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_a_small_picture_that_is_kept_is_that_of_a_run(finished, path):
+    folder, _ = finished(path.stem)
+    run = folder / f"small{path.suffix}"
+    assert path.stat().st_size < (40_000 if path.suffix == ".svg" else 30_000)
+    if path.suffix == ".svg":
+        assert same(drawn(path), drawn(run))
+    else:
+        image = pytest.importorskip("matplotlib.image")
+        kept, new = image.imread(path), image.imread(run)
+        assert kept.shape == new.shape and np.abs(kept - new).mean() < 0.01
 
 
 def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_large():

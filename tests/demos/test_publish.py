@@ -1,6 +1,7 @@
 """Publish: a script says each thing once; its page has its code, and is whole and escaped."""
 
 import re
+import struct
 from html import unescape
 
 import pytest
@@ -103,7 +104,10 @@ This change, in a text of two lines?|0 of 1 checks passed"""
 def test_pictures_are_saved_and_inlined_with_ids_of_their_own(ran):
     folder, page = ran[0], (ran[0] / "index.html").read_text("utf-8")
     names = {f"{name}.{ending}" for name in ("one", "two", "three") for ending in ("svg", "png")}
-    assert {path.name for path in folder.iterdir()} == names | {"index.html", "steps.html"}
+    names |= {"index.html", "steps.html", "small.png"}
+    assert {path.name for path in folder.iterdir()} == names
+    width, height = struct.unpack(">II", (folder / "small.png").read_bytes()[16:24])
+    assert 480 <= width <= 490 and 50 <= height < 300  # its figure is wide
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids)) > 2
     alts = [unescape(alt) for alt in re.findall(r'role="img" aria-label="([^"]*)"', page)]

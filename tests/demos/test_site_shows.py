@@ -14,14 +14,11 @@ from demos.learn._running import Answer
 from demos.learn.exercises import number, solution, stub
 from demos.museum import _pages as museum
 from demos.museum.exhibits import NAMES, difference, exhibit, source
-from demos.site import _demos, _small
+from demos.site import _demos
 from demos.site._book import Book
 from demos.site._contents import book
 from demos.site._document import document
 from demos.site._words import words
-from tests.demos.running import ROOT
-
-SMALL = ROOT / "demos" / "pictures" / "small"
 
 
 @pytest.fixture(scope="module")
@@ -106,28 +103,18 @@ def test_a_demo_that_was_run_has_a_link_to_its_page(pages, tmp_path):
     assert listed.count('<a href="demos/reverse/index.html">') == 1
 
 
-def test_every_demo_has_a_small_picture_without_text():
-    assert {path.stem for path in SMALL.iterdir()} == set(files()) - {"site"}
-    for path in SMALL.iterdir():
-        text = path.read_text(encoding="utf-8")
-        assert len(text) <= 6000 and set(re.findall(r"<(\w+)", text)) == {"svg", "style", "path"}
-
-
-def test_a_small_picture_keeps_lines_and_cells_in_our_colours_and_no_text(tmp_path):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    figure, (line, cells) = pyplot.subplots(1, 2)
-    line.plot([0, 1, 2], [0, 2, 1], color="#d9690f")
-    line.set_title("a title")
-    cells.imshow([[0.0, 1.0], [1.0, 0.0]], cmap="Blues")
-    figure.savefig(tmp_path / "figure.svg")
-    pyplot.close(figure)
-    text = _small.written(
-        [_small.panel(tmp_path.parent, f"{tmp_path.name}/figure/{i}") for i in "12"]
-    )
-    ((line,), (cells,)) = (
-        re.findall(f'<path class="{x}" .*? d="(.*?)"', text) for x in ("b l", "f")
-    )
-    assert line.count("L") == 2 and cells.count("z") == 2 and "title" not in text
+def test_a_demo_shows_the_small_picture_of_its_run_here_or_the_one_that_is_kept(tmp_path):
+    here = tmp_path / "demos" / "scaling"
+    here.mkdir(parents=True)
+    for run in (False, True):
+        listed, *each = _demos.pages(Book(*book(), tmp_path))
+        page = each[list(files()).index("scaling")]
+        address = "demos/scaling/small.png" if run else "pictures/small/scaling.png"
+        for text in (document(listed, ""), document(page, "")):
+            images = [src for src in re.findall('<img src="(.*?)"', text) if "scaling" in src]
+            assert images == [address]
+        (here / "small.png").write_bytes(b"")
+    assert "small" not in document(each[list(files()).index("reverse")], "")
 
 
 def test_the_words_are_those_of_the_vocabulary_and_all_public_names(pages):
