@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from textwrap import indent
 
+from markupsafe import Markup
+
 from demos.pages.source import cells
 from demos.site._contents import PRELUDE
 
@@ -39,9 +41,9 @@ def of_demo(path: Path) -> str:
     return _notebook(shown)
 
 
-def notebook(name: str) -> str:
+def notebook(name: str) -> Markup:
     """Return the link to a notebook."""
-    return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
+    return Markup(f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>')
 
 
 def _taken_apart(docstring: str) -> list[dict]:
