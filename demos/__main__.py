@@ -69,7 +69,8 @@ def main() -> None:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")
         extras = {"sklearn": "digits", "nbformat": "site"} | dict.fromkeys(
-            ("matplotlib", "tqdm", "graphviz", "markdown_it", "pygments"), "demos"
+            ("matplotlib", "tqdm", "graphviz", "jinja2", "markdown_it", "markupsafe", "pygments"),
+            "demos",
         )
         missing = (error.name or "").split(".")[0]
         if missing not in extras:

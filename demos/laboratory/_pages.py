@@ -11,13 +11,15 @@ import re
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 from attention import attention
 from attention.scaling import typical_query
 from demos._files import docstring, files, seconds
 from demos.laboratory import explorable
 from demos.pages.book import Book
-from demos.pages.page import Page, fill
+from demos.pages.page import Page
+from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sections
 from demos.pictures import softmax
 from demos.pictures.bars import bars
@@ -42,17 +44,17 @@ def lines() -> str:
     return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{shown}</svg>'
 
 
-def learns(book: Book) -> str:
+def learns(book: Book) -> Markup:
     """Return a paragraph for each training: a link to its page if it has run, else its command."""
     paragraphs = []
     for name in ("reverse", "induction"):
         path = files()[name]
         title, _, says = docstring(path).partition("\n")[0].partition(": ")
-        how = f"<code>python -m demos {name}</code>, {seconds(path)} s"
+        how = parts.code(f"python -m demos {name}") + f", {seconds(path)} s"
         if address := book.ran(name):
-            how = f'<a href="{address}">Its page</a>'
-        paragraphs.append(f"<p><b>{inline(title)}</b>: {inline(says)}<br>{how}</p>")
-    return "".join(paragraphs)
+            how = parts.link(address, "Its page")
+        paragraphs.append((inline(title), inline(says), how))
+    return fill("laboratory/learns.html", paragraphs=paragraphs)
 
 
 def write_explorables(folder: Path) -> None:
@@ -80,18 +82,18 @@ def write_explorables(folder: Path) -> None:
 def pages(book: Book) -> list[Page]:
     """Return the pages of Explore."""
     text = (HERE / "explore.md").read_text("utf-8")
-    parts = sections(text, book.links) | {
-        "bars": bars(),
-        "lines": lines(),
+    values = sections(text, book.links) | {
+        "bars": Markup(bars()),
+        "lines": Markup(lines()),
         "learns": learns(book),
         "belongs": book.links("chapters 3.6, 11 and 16"),
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],
-        "explorable": explorable.parts(0)[0],
+        "explorable": Markup(explorable.parts(0)[0]),
     }
-    html = fill(HERE / "explore.html", **parts)
+    html = fill("laboratory/explore.html", **values)
     each = iter(re.split(r"<!-- (\S+)\.html · (.+?) · (.+) -->\n", html)[1:])
     return [
-        Page(f"{name}.html", title, [body], says, "Explore", f"explore {name}")
+        Page(f"{name}.html", title, [Markup(body)], says, "Explore", f"explore {name}")
         for name, title, says, body in zip(each, each, each, each, strict=True)
     ]

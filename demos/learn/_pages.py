@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from html import escape
-from pathlib import Path
 from textwrap import dedent
+
+from markupsafe import Markup
 
 from demos._files import docstring, files
 from demos.learn import EXERCISES, GROUPS, PATH
@@ -17,11 +17,10 @@ from demos.learn._mistakes import MISTAKES, mistaken
 from demos.learn._running import judged
 from demos.learn.exercises import FOLDER, chapters, number, stub, title
 from demos.pages.book import Book
-from demos.pages.page import Names, Page, fill, fold, one_of, tile
+from demos.pages.page import Names, Page, one_of
 from demos.pages.source import Source
+from demos.pages.templates import fill, parts
 from demos.pages.text import columns, formula, inline, sentence
-
-HERE = Path(__file__).parent
 
 
 def pages(book: Book) -> list[Page]:
@@ -31,19 +30,18 @@ def pages(book: Book) -> list[Page]:
     names = [("exercises.html", "Exercises")]
     names += [(address[x], f"{number(x)} {called[x][0]}") for x in EXERCISES]
     claim, _, how = docstring(files()["learn"]).partition("\n")
-    stop = '<li><a href="{}"><b>{}</b> {}</a></li>'
-    route = "".join(stop.format(address[x], number(x), called[x][0]) for x in PATH)
-    groups = ""
+    route = [(address[x], number(x), called[x][0]) for x in PATH]
+    groups = []
     for group, members in GROUPS.items():
-        tiles = ""
+        tiles = []
         for name in members:
             star = " ★" if name in PATH else ""
             short, _, question = called[name]
             above = f"Exercise {number(name)}{star}"
-            tiles += tile(address[name], above, short, sentence(question))
-        groups += f'<h2>{group.capitalize()}</h2><div class="tiles">{tiles}</div>'
+            tiles.append(parts.tile(address[name], above, short, sentence(question)))
+        groups.append(parts.tiles(group.capitalize(), tiles))
     told = _told("e13_softmax")
-    body = fill(HERE / "exercises.html", how=book.prose(how), told=told, route=route, groups=groups)
+    body = fill("learn/exercises.html", how=book.prose(how), told=told, route=route, groups=groups)
     each = [_exercise(book, place, names) for place in range(1, len(names))]
     return [one_of("Exercises", names, 0, "Write it, and be answered", inline(claim), body), *each]
 
@@ -53,37 +51,33 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     short, _, question = title(name).partition(": ")
     file = Source(f"demos.learn.exercises.{name}", f"{name}.py", stub(name))
     named = [book.chapters[number] for number in chapters(name)]
-    links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in named]
+    links = ["chapter " + parts.link(x.page, f"{x.number} " + formula(x.title)) for x in named]
     hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
     left = []
     for part in file.docstring.partition("\n")[2].split("\n\n"):
         is_table = len(columns(dedent(part).split("\n"))) > 2
         is_legend = part.startswith("    ") and not is_table
         left.append(_letters(part) if is_legend else book.prose(part))
-    left += [fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
+    left += [parts.fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
     code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
     shown = {"name": name, "place": place, "code": code, "told": _told(name)}
-    body = fill(HERE / "exercise.html", left="".join(left), **shown)
+    body = fill("learn/exercise.html", left=Markup("").join(left), **shown)
     book.index.append((names[place][1], "exercise", names[place][0]))
     if name in PATH:
         links.append("★ for a first contact")
     return one_of("Exercises", names, place, short, sentence(question), body, facts=links)
 
 
-def _told(name: str) -> str:
+def _told(name: str) -> Markup:
     """Return a typical mistake in an exercise, and what its check says of it."""
     found = judged(FOLDER / f"{name}.py", name, mistaken(name))
-    mistake = escape(MISTAKES[name][1], quote=False)
-    words = escape(f"{found.kind}: {found.said}" if found.kind else found.said, quote=False)
-    return (
-        f"<p>Whoever writes <code>{mistake}</code> in exercise {name[1:3].lstrip('0')} is told:</p>"
-        f'<pre class="plain told" tabindex="0">{words}</pre>'
-    )
+    answer = f"{found.kind}: {found.said}" if found.kind else found.said
+    place = name[1:3].lstrip("0")
+    return fill("learn/told.html", mistake=MISTAKES[name][1], place=place, answer=answer)
 
 
-def _letters(text: str) -> str:
+def _letters(text: str) -> Markup:
     """Return what the letters of an exercise mean: two columns, or a line as wide as both."""
     lines = re.sub(r"\n     +", " ", text).split("\n")
     rows = [list(map(inline, re.split(" {2,}", line.strip(), maxsplit=1))) for line in lines]
-    cells = [f"<td{' colspan=2' * (len(row) < 2)}>{'</td><td>'.join(row)}</td>" for row in rows]
-    return f'<table class="letters"><tr>{"</tr><tr>".join(cells)}</tr></table>'
+    return fill("learn/letters.html", rows=rows)

@@ -10,21 +10,22 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from textwrap import fill as fill_lines
 from textwrap import indent
 from typing import Any, cast
 
 import numpy as np
+from markupsafe import Markup, escape
 
 from attention.figures import D_K
 from demos._files import docstring, files
 from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
 from demos.pages.book import Book
-from demos.pages.page import Names, Page, fill, one_of, tile
+from demos.pages.page import Names, Page, one_of
 from demos.pages.source import Source, coloured
 from demos.pages.tables import columns, printed
+from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sentence
 
 HERE = Path(__file__).parent
@@ -50,8 +51,13 @@ def verdicts(each: Exhibit, seed: int) -> list[tuple[str, str]]:
 
 
 def html(
-    each: Exhibit, prose: Callable[[str], str], check: str, place: str, head: str, seed: int = 0
-) -> str:
+    each: Exhibit,
+    prose: Callable[[str], Markup],
+    check: Markup,
+    place: str,
+    head: str,
+    seed: int = 0,
+) -> Markup:
     """Return an exhibit: its lines as buttons, its symptom drawn, and a fold with the rest.
 
     prose         sets a text as HTML
@@ -61,7 +67,7 @@ def html(
     kinds = {"-": "taken", "+": "given", " ": ""}
     told = "\n".join(f"{version:10}{said}" for version, said in verdicts(each, seed))
     return fill(
-        HERE / "exhibit.html",
+        "museum/exhibit.html",
         head=head,
         place=place,
         drawing=drawing(seen(each, seed)),
@@ -69,10 +75,10 @@ def html(
         title=sentence(each.title),
         name=each.name,
         story=prose(each.story),
-        lines="".join(f'<div class="{kinds[x]}">{x} {line}</div>' for x, line in marked(each)),
+        lines=[(kinds[mark], mark, line) for mark, line in marked(each)],
         says=prose(inspect.getdoc(each.module.check) or ""),
         check=check,
-        verdicts=escape(told, quote=False),
+        verdicts=told,
         repair=prose(each.module.REPAIR),
     )
 
@@ -100,33 +106,32 @@ def text(each: Exhibit, seed: int = 0) -> str:
 # ---------------------------------------------------------------- its lines
 
 
-def marked(each: Exhibit) -> list[tuple[str, str]]:
+def marked(each: Exhibit) -> list[tuple[str, Markup]]:
     """Return an exhibit's lines as HTML: - marks what is wrong, and + what repairs it."""
     broken, repaired = source(each.module.broken), source(each.module.repaired)
     ours, theirs = (iter(coloured("\n".join(lines), {})) for lines in (broken, repaired))
     found = []
     for mark in (f"{line}    "[3] for line in difference(broken, repaired)):
-        new = "" if mark == "-" else next(theirs)
+        new = Markup("") if mark == "-" else next(theirs)
         found.append((mark, new if mark == "+" else next(ours)))
     return found
 
 
-def puzzle(each: Exhibit) -> str:
+def puzzle(each: Exhibit) -> Markup:
     """Return an exhibit's function, each line a button. Beside a missing line, both are right."""
     lines, buttons = marked(each), []
     marks = "".join(mark for mark, _ in lines)
     for i, (mark, line) in enumerate(lines):
         lacks = "-" not in marks and "+" in marks[max(i - 1, 0) : i + 2]
-        yes = f"Yes{', here a line is missing' * lacks}: {each.title}."
-        told = (
-            f'data-said="{escape(yes)}" data-right'
-            if lacks or mark == "-"
-            else 'data-said="This line is right: the repaired version has it, too."'
-        )
+        right = lacks or mark == "-"
+        answer = "This line is right: the repaired version has it, too."
+        if right:
+            missing = ", here a line is missing" if lacks else ""
+            answer = f"Yes{missing}: {each.title}."
         if mark != "+" and line:
-            buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
+            buttons.append({"answer": answer, "right": right, "line": line})
     ask = "Click the line that is wrong." if "-" in marks else "Click where a line is missing."
-    return f'<div class="exhibit">{"".join(buttons)}</div><p class="said" role="status">{ask}</p>'
+    return fill("museum/puzzle.html", buttons=buttons, ask=ask)
 
 
 # ---------------------------------------------------------------- the site's pages
@@ -138,12 +143,11 @@ def pages(book: Book) -> list[Page]:
     names = [("museum.html", "Museum")]
     names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
     claim, _, why = docstring(files()["museum"]).partition("\n")
-    tiles = ""
+    tiles = []
     for each in rooms:
         meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
-        tiles += tile(*names[each.number], inline(meant), _symptom(each))
-    body = book.prose(why)
-    body += f'<h2>The exhibits</h2><div class="tiles">{tiles}</div>'
+        tiles.append(parts.tile(*names[each.number], inline(meant), _symptom(each)))
+    body = book.prose(why) + parts.tiles("The exhibits", tiles)
     each = [_exhibit(book, each, names) for each in rooms]
     return [
         one_of("Museum", names, 0, "Sixteen mistakes, and no error", inline(claim), body),
@@ -151,7 +155,7 @@ def pages(book: Book) -> list[Page]:
     ]
 
 
-def _symptom(each: Exhibit) -> str:
+def _symptom(each: Exhibit) -> Markup:
     """Return what is seen of an exhibit's mistake."""
     return inline(inspect.getdoc(each.module.symptom) or "")
 
@@ -173,7 +177,7 @@ SIDE = 205  # the width of a column; the left one is of the broken version
 COLOURS = ("--cross", "--ink")
 
 
-def drawing(rows: Seen) -> str:
+def drawing(rows: Seen) -> Markup:
     """Return both versions side by side as an SVG, with a row for each thing measured."""
     out, y = "", 22
     for x, (version, colour) in enumerate(zip(("this version", "repaired"), COLOURS, strict=True)):
@@ -190,7 +194,8 @@ def drawing(rows: Seen) -> str:
         y += 24 + max(height for _, height in cells)
     said = (f"{what}: {_said(b)} in this version, {_said(r)} repaired." for what, b, r in rows)
     size = f'style="max-width:32rem" viewBox="-4 -4 {2 * SIDE} {y + 4}"'
-    return f'<svg class="drawn" role="img" {size} aria-label="{escape(" ".join(said))}">{out}</svg>'
+    alt = escape(" ".join(said))
+    return Markup(f'<svg class="drawn" role="img" {size} aria-label="{alt}">{out}</svg>')
 
 
 def _numbers(value: Any) -> list[float]:
@@ -240,7 +245,7 @@ def _cell(value: Any, low: float, high: float) -> tuple[str, int]:
 
 def _text(text: str, x: float, y: float, style: str = "") -> str:
     style = f"font:13px var(--sans);fill:var(--ink);{style}"
-    shown = re.sub(r"\bd_k\b", D_K, escape(text))
+    shown = re.sub(r"\bd_k\b", D_K, str(escape(text)))
     return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{shown}</text>'
 
 

@@ -12,12 +12,15 @@ repaired one, and fits into any project.
 import difflib
 import inspect
 
+from markupsafe import Markup
+
 from demos import options, stop
 from demos.museum._pages import HERE, drawing, html, seen, text
 from demos.museum.exhibits import NAMES, exhibit, source
 from demos.pages.publish import publish
 from demos.pages.source import coloured
 from demos.pages.tables import columns, figure
+from demos.pages.templates import parts
 from demos.pages.text import inline, markdown, set_text
 
 SECONDS = 2  # of a run
@@ -76,17 +79,15 @@ else:
 # open “Find it”: there are the mistake, the check that catches it, and the repair. The functions
 # shown here are those that ran.
 
-links = (f'<a href="#exhibit-{each.number}">{each.number}</a>' for each in exhibits)
+links = (parts.link(f"#exhibit-{each.number}", each.number) for each in exhibits)
 script = (HERE / "exhibit.js").read_text("utf-8")
-page.program(f"<p>{' '.join(links)}</p>", script=script)
+page.program(parts.paragraph(Markup(" ").join(links)), script=script)
 for each in exhibits if not asked else ():
     check = coloured("\n".join(source(each.module.check, docstring=False)), {})
-    lines = "".join(f'<div class="ln">{line or " "}</div>' for line in check)
-    code = f'<div class="code" tabindex="0">{lines}</div>'
     symptom = inline(inspect.getdoc(each.module.symptom), set_text)
-    head = f'<h2 id="exhibit-{each.number}">Exhibit {each.number}</h2><p class="sub">{symptom}</p>'
+    head = parts.heading(f"exhibit-{each.number}", f"Exhibit {each.number}") + parts.sub(symptom)
     prose = lambda words: markdown(words, set_text)
-    body = html(each, prose, code, f"mistake-{each.number}", "h3", chosen.seed)
+    body = html(each, prose, parts.lines(check), f"mistake-{each.number}", "h3", chosen.seed)
     page.html(head + body, place="below")
 
 # %% What to conclude

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from markupsafe import Markup
+
 from demos.pages.source import Source
 
 
@@ -28,13 +30,13 @@ class Book(Protocol):
     def chapters(self) -> Mapping[str, Chapter]:
         """Return the chapters by their numbers, in their order."""
 
-    def links(self, text: str) -> str:
+    def links(self, text: str) -> Markup:
         """Return a text as HTML whose chapters and exercises are links."""
 
-    def prose(self, text: str) -> str:
+    def prose(self, text: str) -> Markup:
         """Return the paragraphs of a text as HTML."""
 
-    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> str:
+    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> Markup:
         """Return lines first to last of a file as HTML, without those of `skip`."""
 
     def ran(self, name: str) -> str:

@@ -24,18 +24,20 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from markupsafe import Markup
 
 from attention.figures import save_figure
 from demos._files import stop
 from demos._training import Marks
 from demos.pages import tables
-from demos.pages.page import LIST, PAGE, fold, page_alone, row, top, written_by
+from demos.pages.page import LIST, PAGE, page_alone, written_by
 from demos.pages.source import Cell, Source, cells, coloured
 from demos.pages.tables import inlined, printed
+from demos.pages.templates import fill, parts
 from demos.pages.text import inline, markdown, set_text, slug
 from minigrad.runs.saving import write_whole
 
@@ -47,7 +49,7 @@ TITLE, CLAIM = "<title>(.*?)</title>", '<p class="claim">(.*?)</p>'
 class Part:
     """A part of what a script has said: its HTML, the line that said it, its place on the page."""
 
-    html: str
+    html: Markup
     line: int
     place: str  # left, right or below in its cell; on top: finding, picture or question
     drawn: Any = None  # the figure of matplotlib or the Graph that it shows
@@ -80,21 +82,18 @@ class Published:
     def finding(self, text: str, figure: Part | None = None) -> None:
         """Say what stands on top of the page, beside what `figure` or `slider` returned."""
         part = self.say(text)
-        part.html, part.place = f'<div class="finding">{part.html}</div>', "finding"
+        part.html, part.place = parts.finding(part.html), "finding"
         if figure:
             figure.place = "picture"
 
     def ask(self, question: str, answer: str, guesses: Sequence[str] = ()) -> None:
         """Ask what the finding has not said; a reader takes a guess, or opens the answer."""
-        buttons = "".join(f'<button type="button">{inline(x, set_text)}</button>' for x in guesses)
-        html = f"<p>{inline(question, set_text)}</p>"
-        if guesses:
-            html += f'<div class="choice" hidden>{buttons}</div>'
-        html += fold("The answer", markdown(answer, set_text), "ask")
+        choice = [inline(guess, set_text) for guess in guesses]
+        html = parts.question(inline(question, set_text), choice, markdown(answer, set_text))
         offered = f" ({', '.join(guesses)}?)" if guesses else ""
         text = f"{printed(question + offered)}\n{textwrap.indent(printed(answer), '   ')}"
         place = "left" if any(part.place == "question" for part in self.parts) else "question"
-        self.html(f'<div class="play"><div class="question">{html}</div></div>', text, place)
+        self.html(html, text, place)
 
     def table(self, head: Sequence[str], rows: Sequence[Any], caption: str = "") -> Part:
         """Show a table; columns of numbers are aligned to the right."""
@@ -120,20 +119,16 @@ class Published:
         self, figures: list[Any], name: str, labels: list[str], alt: list[str], caption: str
     ) -> Part:
         """Show one of several figures of matplotlib, at first the last, which is also saved."""
-        last = len(figures) - 1
-        shown = f'<input type="range" max="{last}" value="{last}" aria-label="{escape(caption)}"'
-        shown += f" hidden><output>{escape(labels[-1])}</output>"
-        for i, (figure, label, said) in enumerate(zip(figures, labels, alt, strict=True)):
+        pictures = []
+        for figure, label, says in zip(figures, labels, alt, strict=True):
             png = io.BytesIO()
             figure.savefig(png, format="png", dpi=110)
-            shown += f'<img src="data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"'
-            shown += f' data-label="{escape(label)}" width="{110 * figure.get_figwidth():.0f}"'
-            shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
+            data = base64.b64encode(png.getvalue()).decode()
+            width = f"{110 * figure.get_figwidth():.0f}"
+            pictures.append({"data": data, "label": label, "alt": says, "width": width})
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
-        part = self.html(
-            tables.figure(f'<div class="slider">{shown}</div>', caption), text, "right"
-        )
+        part = self.html(tables.figure(parts.slider(caption, pictures), caption), text, "right")
         part.drawn = figures[-1]
         return part
 
@@ -141,8 +136,8 @@ class Published:
         """Show a page of both passes inside this one."""
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
-        html = f'<iframe title="{escape(path.stem)}" srcdoc="{escape(text)}"></iframe>'
-        return self.html(tables.figure(html, ""), f"Both passes: {path}", "right")
+        html = tables.figure(parts.frame(path.stem, text), "")
+        return self.html(html, f"Both passes: {path}", "right")
 
     def html(self, html: str, text: str = "", place: str = "left") -> Part:
         """Show HTML that the caller made; a terminal gets the text. Return the part.
@@ -150,11 +145,11 @@ class Published:
         place  "left", in the column of prose; "right", beside it; "below", as wide as both;
                "question", on top of the page, below the finding
         """
-        part = Part(html, 0, place)
+        part = Part(Markup(html), 0, place)
         if self.notebook and not self.folding:
             from IPython.display import HTML, display
 
-            display(HTML(html))
+            display(HTML(str(part.html)))
         elif not self.notebook:
             if text and not self.folding:
                 print(f"\n{text}")
@@ -171,8 +166,9 @@ class Published:
         kept, was, self.parts, self.folding = self.parts, self.folding, [], True
         yield
         inside, self.parts, self.folding = self.parts, kept, was
-        shown = fold(inline(summary, set_text), "".join(part.html for part in inside))
-        self.html(shown, f"{printed(summary)}: on the page", place)
+        html = Markup("").join(part.html for part in inside)
+        title = inline(summary, set_text)
+        self.html(parts.fold(title, html), f"{printed(summary)}: on the page", place)
 
     def program(self, markup: str, *, script: str, style: str = "") -> Part:
         """Show HTML that a script of its own fills when the reader moves something."""
@@ -199,22 +195,19 @@ class Published:
         title, _, text = self.source.docstring.partition("\n")
         name, _, says = title.rstrip(".").partition(": ")
         claim, _, more = text.partition("    python -m")
-        facts = [f"<code>python -m demos {escape(chosen.demo)}</code>", f"seed {chosen.seed}"]
+        facts = [parts.code(f"python -m demos {chosen.demo}"), f"seed {chosen.seed}"]
         if chosen.steps:
             facts.append(f"{chosen.steps} steps")
-        body = [
-            top(
-                "Demo", inline(name, set_text), inline(says[:1].upper() + says[1:], set_text), facts
-            )
-        ]
+        sub = inline(says[:1].upper() + says[1:], set_text)
+        body = [parts.top("Demo", inline(name, set_text), sub, facts)]
         warnings = [QUICK] if chosen.shortened else []
         if marks.note:
             warnings += [marks.note, *marks.failed]
-        body += [f'<p class="warning">{escape(x, quote=False)}</p>' for x in warnings]
+        body += [parts.warning(text) for text in warnings]
         left = markdown(claim.strip().removeprefix("Claim. "), set_text)
-        left = left.replace("<p>", '<p class="claim">')
-        placed = lambda place: "".join(x.html for x in self.parts if x.place == place)
-        body += [row(left + placed("finding"), placed("picture")), placed("question")]
+        left = left.replace("<p>", Markup('<p class="claim">'))
+        placed = lambda place: Markup("").join(x.html for x in self.parts if x.place == place)
+        body += [parts.row(left + placed("finding"), placed("picture")), placed("question")]
         body += [markdown(more.partition("\n")[2], set_text), *self._cells()]
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
         head, sign = ["Check", "this run", "pass mark", "result"], {"at least": "≥", "at most": "≤"}
@@ -224,47 +217,45 @@ class Published:
         ]
         if not marks.failed:  # (then nothing is said of each)
             head, rows = head[:3], [each[:3] for each in rows]
-        body.append(fold(passed, tables.table(head, rows)))
+        body.append(parts.fold(passed, tables.table(head, rows)))
         return page_alone(
             name,
             body,
-            footer=f"Made by <code>python -m demos {escape(chosen.demo)}</code>.",
+            demo=chosen.demo,
             style=self.style,
             scripts=self.scripts,
             allowed=sorted(self.allowed),
         )
 
-    def _cells(self) -> list[str]:
+    def _cells(self) -> list[Markup]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
         html = []
         for cell in cells(self.source.text):
-            at = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
+            places = ("left", "right", "below", "finding", "picture", "question")
+            at = dict.fromkeys(places, Markup(""))
             for part in self.parts:
                 if part.line in cell.lines:
                     at[part.place] += part.html
             left = markdown(cell.comment, set_text) + at["left"]
             if cell.heading:
                 heading = inline(cell.heading, set_text)
-                left = f'<h2 id="{slug(cell.heading)}">{heading}</h2>{left}'
+                left = parts.heading(slug(cell.heading), heading) + left
             code = _code(cell)
             if code and (any(at.values()) or cell.heading == "Set-up"):
-                code = fold("The code", code)
+                code = parts.fold("The code", code)
             if at["right"]:
-                html += [row(left, at["right"], "rule"), at["below"], code]
+                html += [parts.row(left, at["right"], "rule"), at["below"], code]
             else:
-                html += [row(left, code, "rule"), at["below"]]
+                html += [parts.row(left, code, "rule"), at["below"]]
         return html
 
 
-def _code(cell: Cell) -> str:
+def _code(cell: Cell) -> Markup:
     """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
     code = cell.code.removesuffix("page.end()").rstrip()
     if not code:
-        return ""
-    html = ""
-    for n, line in zip(cell.lines, coloured(code, {}), strict=False):
-        html += f'<div class="ln" data-n="{n}">{line or " "}</div>'
-    return f'<div class="code" tabindex="0">{html}</div>'
+        return Markup("")
+    return parts.lines(coloured(code, {}), cell.lines.start)
 
 
 def save_small(figure: Any, folder: Path) -> None:
@@ -299,17 +290,17 @@ def renew_list(folder: Path) -> None:
             print(f"There is no list of pages in {path}: it is another file.", file=sys.stderr)
             return
         pages = [x for x in sorted(folder.glob("*/index.html")) if written_by(x, PAGE)]
-        rows = "".join(map(_row, pages))
-        body = ["<h1>Pages of the demos</h1>", f'<ul class="list">{rows}</ul>']
-        write_whole(path, page_alone("Pages of the demos", body, generator=LIST))
+        body = fill("pages/html/list.html", pages=map(_listed, pages))
+        write_whole(path, page_alone("Pages of the demos", [body], generator=LIST))
     except OSError as error:
         print(f"The list of pages was not renewed: {error}", file=sys.stderr)
 
 
-def _row(path: Path) -> str:
-    """Return a page's title, which leads to it, the name of its folder, and its claim."""
+def _listed(path: Path) -> dict[str, str]:
+    """Return what the list says of a page: its title, its folder's name and address, its claim."""
     name, text = path.parent.name, path.read_text("utf-8")
     found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
-    title, claim = (each[1] if each else "" for each in found)  # (HTML, as the page has it)
-    link = f'<a href="{quote(os.fsencode(name))}/index.html">{title or escape(name)}</a>'
-    return f"<li>{link} <code>{escape(name)}</code><br>{claim}</li>"
+    # (HTML, as the page has it)
+    title, claim = (Markup(each[1]) if each else Markup("") for each in found)
+    address = quote(os.fsencode(name))
+    return {"name": name, "address": address, "title": title or name, "claim": claim}

@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from markupsafe import Markup
 from pygments.lexers import PythonLexer
 from pygments.token import STANDARD_TYPES
 
@@ -155,7 +156,7 @@ def cells(text: str) -> list[Cell]:
     return found
 
 
-def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[str]:
+def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[Markup]:
     """Return the lines of Python code as HTML: colours by kind of token, and names as links."""
     lines, column = [""], 0
     for _, kind, value in PythonLexer(stripnl=False).get_tokens_unprocessed(text):
@@ -171,4 +172,4 @@ def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[str]:
             inked = mark in "kscm" and mark and part.strip()
             lines[-1] += f'<span class="{mark}">{shown}</span>' if inked else shown
             column += len(part)
-    return lines
+    return [Markup(line) for line in lines]

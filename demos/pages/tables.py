@@ -6,8 +6,10 @@ import re
 import shutil
 import textwrap
 from collections.abc import Sequence
-from html import escape
 
+from markupsafe import Markup, escape
+
+from demos.pages.templates import parts
 from demos.pages.text import MARKDOWN, inline, set_text
 
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
@@ -25,35 +27,27 @@ def printed(text: str) -> str:
     return "\n\n".join(out)
 
 
-def inlined(svg: str, alt: str, name: str) -> str:
+def inlined(svg: str, alt: str, name: str) -> Markup:
     """Return an SVG as a part of a page: its ids begin with its name, and `alt` says what it is."""
     svg = re.sub("<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{name}-", svg)
     svg = re.sub(' (role="img"|aria-label="[^"]*")', "", svg, count=2)  # (of a Graph)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1))
 
 
-def figure(shown: str, caption: str) -> str:
+def figure(shown: Markup, caption: str) -> Markup:
     """Return what is shown, in a frame that moves sideways if it is too wide, over its caption."""
-    said = f"<figcaption>{inline(caption, set_text)}</figcaption>" * bool(caption)
     size = re.search(r'<(?:svg|img)[^>]*? (?:width="|viewBox="\S+ \S+ )([\d.]+)(pt)?', shown)
-    wide = f' style="--wide: {size[1]}{size[2] or "px"}"' if size else ""
-    return f'<figure{wide}><div class="wide" tabindex="0">{shown}</div>{said}</figure>'
+    wide = f"{size[1]}{size[2] or 'px'}" if size else ""
+    return parts.figure(shown, inline(caption, set_text), wide)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> Markup:
     """Return a table as HTML. Columns of numbers are aligned to the right."""
     texts, right = _cells(head, rows)
-    html = ""
-    for cells in texts:
-        line = ""
-        for i, cell in enumerate(cells):
-            tag, kind = "td" if html or not cell else "th", ' class="number"' * right[i]
-            line += f"<{tag}{kind}>{inline(cell, set_text)}</{tag}>"
-        html += f"<tr>{line}</tr>"
-    named = f"<caption>{inline(caption, set_text)}</caption>" * bool(caption)
-    return f'<div class="wide" tabindex="0"><table class="data">{named}{html}</table></div>'
+    head, *rows = [[inline(cell, set_text) for cell in cells] for cells in texts]
+    return parts.table(head, rows, right, inline(caption, set_text))
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:

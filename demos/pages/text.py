@@ -8,6 +8,9 @@ from html import escape
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from demos.pages.templates import parts
 
 MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
@@ -27,18 +30,18 @@ ITEM = re.compile(
     r"|\^(?P<power>\((?:[^()]|\([^()]*\))*\)|[-−]?[\w½.]*[\w½])"
     r"|(?P<minus>(?<![\w)\]’=\[])-(?=[\w.√∂½¼¾∞(⟨‖ΣΔ])|(?<= )-(?= ))"
 )
-Links = Callable[[str], str]  # a text, as HTML whose chapters and exercises are links
+Links = Callable[[str], Markup]  # a text, as HTML whose chapters and exercises are links
 
 
-def formula(text: str) -> str:
+def formula(text: str) -> Markup:
     """Return the text as HTML: variables in italics, indices and exponents where they belong.
 
     A single letter is a variable. But a, A and I are words, unless they touch an operator, an index
     or a bracket.
 
     >>> from demos.pages.text import formula
-    >>> formula("a row yᵢ, times 1/√d_k")
-    'a row <var>y</var><sub><var>i</var></sub>, times 1/√<var>d</var><sub><var>k</var></sub>'
+    >>> print(formula("a row yᵢ, times 1/√d_k"))
+    a row <var>y</var><sub><var>i</var></sub>, times 1/√<var>d</var><sub><var>k</var></sub>
     """
     if wrong := {c for c in text if ord(c) > 127} - {*GREEK, *SIGNS, *LOW, *HIGH}:
         raise ValueError(f"a formula cannot be set: {''.join(wrong)} in {text!r}")
@@ -49,7 +52,7 @@ def formula(text: str) -> str:
     rest = "".join([*out, escape(text[last:], quote=False)])
     if "^" in rest or re.search(r"(?<!\w)_|_(?!\w)", rest):
         raise ValueError(f"a formula cannot be set: an index or exponent is missing in {text!r}")
-    return rest
+    return Markup(rest)
 
 
 def _item(m: re.Match[str]) -> str:
@@ -97,7 +100,7 @@ def _letters(text: str) -> str:
     return re.sub(r"(?<![^\W\d_])([^\W\d_T])(?![^\W\d_])", r"<var>\1</var>", text)
 
 
-def inline(text: str, links: Links = formula) -> str:
+def inline(text: str, links: Links = formula) -> Markup:
     """Return a paragraph of Markdown as HTML. In `code` nothing is set."""
     out = []
     for token in MARKDOWN.parseInline(" ".join(text.split("\n")))[0].children or []:
@@ -105,26 +108,25 @@ def inline(text: str, links: Links = formula) -> str:
             out.append(f"<code>{escape(token.content, quote=False)}</code>")
         elif token.type == "text":
             plural = bool(out and out[-1].endswith("</code>") and re.match(r"s\b", token.content))
-            out.append("s" * plural + links(token.content[plural:]))
+            out.append(("s" if plural else "") + links(token.content[plural:]))
         else:
             out.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
-    return re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", "".join(out))
+    return Markup(re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", "".join(out)))
 
 
-def display(text: str, links: Links = formula) -> str:
+def display(text: str, links: Links = formula) -> Markup:
     """Return lines that were laid out with spaces: a formula a line, or a table by its columns."""
     lines = text.split("\n")
     lines = [line[min(len(x) - len(x.lstrip()) for x in lines) :] for line in lines]
     if re.search("[─│└]", text) or re.match(r"\s*python -m ", text):
-        return f'<pre class="plain" tabindex="0">{escape(chr(10).join(lines), quote=False)}</pre>'
+        return parts.plain("\n".join(lines))
     cuts = columns(lines)
     if len(cuts) == 2:
-        parts = [[inline(x, links) for x in re.split(" {3,}", line)] for line in lines]
-        broken = lambda shown: shown.replace(" = ", "<wbr> = ")  # (there a long line may break)
-        shown = ["".join(f"<span>{broken(x)}</span>" for x in line) for line in parts]
-        return (
-            f'<div class="formula" tabindex="0">{"".join(f"<div>{x}</div>" for x in shown)}</div>'
-        )
+        broken = Markup("<wbr> = ")  # (there a long line may break)
+        set_line = lambda line: [
+            inline(x, links).replace(" = ", broken) for x in re.split(" {3,}", line)
+        ]
+        return parts.formulas([set_line(line) for line in lines])
     rows: list[list[str]] = []
     for line in lines:
         cells = [line[a:b].strip() for a, b in pairwise(cuts)]
@@ -134,9 +136,7 @@ def display(text: str, links: Links = formula) -> str:
             rows.append(cells)
     if not text.startswith(" "):  # parameters, and what they mean
         rows = [[re.sub(r"([*\w]+)", r"`\1`", first), *more] for first, *more in rows]
-    shown = ["".join(f"<td{_kind(x)}>{inline(x, links)}</td>" for x in cells) for cells in rows]
-    body = "".join(f"<tr>{cells}</tr>" for cells in shown)
-    return f'<div class="formula" tabindex="0"><table>{body}</table></div>'
+    return parts.display([[(_kind(x), inline(x, links)) for x in cells] for cells in rows])
 
 
 def columns(lines: Sequence[str]) -> list[int]:
@@ -156,10 +156,12 @@ def columns(lines: Sequence[str]) -> list[int]:
 def _kind(cell: str) -> str:
     """Return the class of a table's cell: a number, or a text that is short enough for a line."""
     number = re.fullmatch(r"[-−]?[\d.,]+(e-?\d+)?", cell)
-    return ' class="number"' if number else ' class="short"' * (len(cell) < 18)
+    if number:
+        return "number"
+    return "short" if len(cell) < 18 else ""
 
 
-def markdown(text: str, links: Links = formula) -> str:
+def markdown(text: str, links: Links = formula) -> Markup:
     """Return paragraphs, lists and displays (four spaces) as HTML."""
     out = []
     for part in filter(str.strip, re.split(r"\n\s*\n", text.strip("\n"))):
@@ -167,31 +169,32 @@ def markdown(text: str, links: Links = formula) -> str:
             out.append(display(part, links))
         elif part.startswith("- "):
             items = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
-            out.append(f"<ul>{''.join(f'<li>{inline(x, links)}</li>' for x in items)}</ul>")
+            out.append(parts.list([inline(x, links) for x in items]))
         else:
-            shown = re.sub(" {3,}", "<br>", inline(part, links))  # (shapes stand apart)
-            out.append(f"<p>{shown}</p>")
-    return "\n".join(out)
+            paragraph = re.sub(" {3,}", "<br>", str(inline(part, links)))  # (shapes stand apart)
+            out.append(parts.paragraph(Markup(paragraph)))
+    return Markup("\n").join(out)
 
 
-def sections(text: str, links: Links = formula) -> dict[str, str]:
+def sections(text: str, links: Links = formula) -> dict[str, Markup]:
     """Return the parts of a Markdown file as HTML, each by the word that is its heading."""
-    parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
-    return {name: markdown(part, links) for name, part in zip(parts[::2], parts[1::2], strict=True)}
+    pieces = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
+    names, texts = pieces[::2], pieces[1::2]
+    return {name: markdown(each, links) for name, each in zip(names, texts, strict=True)}
 
 
-def set_text(text: str) -> str:
+def set_text(text: str) -> Markup:
     """Return a text with its formulas; escaped as it is, if they cannot be set."""
     try:
-        parts = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
-        return "".join(x if x[:2] in ("--", "__") else formula(x) for x in parts)
+        pieces = re.split(r"(--\w+|_{2,})", text)  # (an option is not a formula, nor is a blank)
+        return Markup("").join(x if x[:2] in ("--", "__") else formula(x) for x in pieces)
     except ValueError:
-        return escape(text, quote=False)
+        return Markup.escape(text)
 
 
 def plain(shown: str) -> str:
     """Return the text of HTML, for titles, descriptions and the index of Find."""
-    return re.sub("<[^>]*>", "", shown)
+    return re.sub("<[^>]*>", "", str(shown))
 
 
 def slug(text: str) -> str:
@@ -199,6 +202,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def sentence(text: str, links: Links = formula) -> str:
+def sentence(text: str, links: Links = formula) -> Markup:
     """Return a line of a docstring as a sentence."""
-    return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}{'.' * (text[-1:] != '?')}", links)
+    end = "" if text.endswith("?") else "."
+    return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}{end}", links)

@@ -83,7 +83,7 @@ def line(points: Points, kind: str = "", *, tip: bool = False, **at: str) -> str
 
 def math(words: str) -> str:
     """Return a formula for an SVG: variables in italics (also *a*), indices and exponents."""
-    found = re.sub(r"\*(?:<var>)?(\w)(?:</var>)?\*", r"<var>\1</var>", formula(words))
+    found = re.sub(r"\*(?:<var>)?(\w)(?:</var>)?\*", r"<var>\1</var>", str(formula(words)))
     shown = found.replace("<var>", '<tspan class="var">').replace("</var>", "</tspan>")
     for tag, shift in (("sub", 4), ("sup", -5)):
         back = f'</tspan><tspan dy="{-shift}">\u200b</tspan>'

@@ -11,9 +11,11 @@ from string import Template
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from attention.scaling import typical_query
-from demos.pages.page import data, fill
+from demos.pages.page import data
+from demos.pages.templates import fill
 from demos.pages.text import Links, formula, inline, sections
 from minigrad import Tensor, gradients, softmax
 
@@ -33,16 +35,16 @@ def picture() -> str:
     return f'<p>{inline(BEFORE)}</p>{by_hand()}<p class="after">{link}</p>'
 
 
-def by_hand() -> str:
+def by_hand() -> Markup:
     """Return softmax to be moved by hand, for its page and for chapter 3.6."""
-    return fill(HERE / "softmax.html", **texts(formula))
+    return fill("pictures/softmax.html", **texts(formula))
 
 
 def texts(links: Links) -> dict[str, str]:
     """Return the texts of `softmax.md` as HTML, and what else softmax's part is filled with."""
     cases = {name: measured(*case) for name, case in CASES.items()}
     given = data([case["given"] for case in cases.values()])
-    found = {"still": still(cases["extreme"]), "cases": given}
+    found: dict[str, str] = {"still": Markup(still(cases["extreme"])), "cases": Markup(given)}
     for name, case in cases.items():
         (x, raw_x), (q, raw_q) = (size[[50, 100]] for size in case["sizes"])
         found |= {f"{name}_x": times(raw_x / x), f"{name}_q": times(raw_q / q)}

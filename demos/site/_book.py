@@ -7,12 +7,14 @@ import doctest
 import json
 import re
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from demos.learn import EXERCISES
 from demos.pages.source import DEFINITIONS, Source, coloured, places
+from demos.pages.templates import parts
 from demos.pages.text import formula, markdown
 from demos.site._contents import Chapter
 
@@ -32,7 +34,7 @@ class Book:
         self.tools = [each for name, each in files.items() if name not in self.pages]
         self.pages |= {each.name: f"{each.name}.html" for each in self.tools}
         self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
-        self._cache: dict[Source, list[str]] = {}
+        self._cache: dict[Source, list[Markup]] = {}
 
     def address(self, source: Source, name: str) -> str:
         """Return where a definition is shown; no name stands for the file, "" for nowhere."""
@@ -43,25 +45,25 @@ class Book:
             name = f"L{node.lineno}"  # (what has no docstring has no heading)
         return self.pages[source.name] + (f"#{name}" if name else "")
 
-    def links(self, text: str) -> str:
+    def links(self, text: str) -> Markup:
         """Return a text as HTML whose chapters and exercises are links."""
-        shown = []
+        html = []
         for i, part in enumerate(re.split(f"({NUMBERED})", text)):
             page = self._exercise if part[:1] in ("e", "E") else self._chapter
             numbered = lambda m, page=page: page(m[0])
-            shown.append(re.sub(NUMBER, numbered, part) if i % 2 else formula(part))
-        return "".join(shown)
+            html.append(re.sub(NUMBER, numbered, part) if i % 2 else formula(part))
+        return Markup("".join(html))
 
-    def _chapter(self, number: str) -> str:
+    def _chapter(self, number: str) -> Markup:
         inside = [n for n in self.chapters if n == number or n.startswith(f"{number}.")]
         if not inside:
             raise ValueError(f"there is no chapter {number}")
-        return f'<a href="{self.chapters[inside[0]].page}">{number}</a>'
+        return parts.link(self.chapters[inside[0]].page, number)
 
-    def _exercise(self, number: str) -> str:
+    def _exercise(self, number: str) -> Markup:
         if not 1 <= int(number) <= len(EXERCISES):
             raise ValueError(f"there is no exercise {number}")
-        return f'<a href="exercise-{number}.html">{number}</a>'
+        return parts.link(f"exercise-{number}.html", number)
 
     def find(self) -> str:
         """Return the script with what Find finds; of what it finds equally well, chapters first."""
@@ -78,10 +80,11 @@ class Book:
         listed = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
         return f"window.FIND={listed};\n"
 
-    def prose(self, text: str) -> str:
+    def prose(self, text: str) -> Markup:
         """Return a docstring's paragraphs as HTML."""
         number = lambda m: f"{m[1]}{self._chapter(m[2]) if m[2] in self.chapters else m[2]}<"
-        return re.sub(r"(<tr><td[^>]*>)([\d.]+)<", number, markdown(text, self.links))
+        html = str(markdown(text, self.links))
+        return Markup(re.sub(r"(<tr><td[^>]*>)([\d.]+)<", number, html))
 
     def ran(self, name: str) -> str:
         """Return the address of the page of a demo that has been run here, or ""."""
@@ -90,46 +93,43 @@ class Book:
 
     # ------------------------------------------------------------ code
 
-    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> str:
+    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> Markup:
         """Return lines first to last of a file as HTML, with refusals and overloads folded."""
         numbers = [n for n in range(first, last + 1) if n not in skip]
         lines = self._lines(source)
         kept = [n for n in numbers if source.lines[n - 1].strip()]
         if not kept:
-            return ""
+            return Markup("")
         pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
-        shown, folded = [], _folded(source)
+        rows, folded = [], _folded(source)
         for n in range(kept[0], kept[-1] + 1):
             if n in skip or (n - 1 in skip and not source.lines[n - 1].strip()):
                 continue
-            line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", lines[n - 1])
-            line = f'<div class="ln" id="L{n}" data-n="{n}">{line or " "}</div>'
-            begins, ends, said = folded.get(n, (0, 0, ""))
-            if n == begins:
-                said += f", {ends - n + 1} line{'s' * (ends > n)}"
-                line = f'<details class="fold"><summary>{said}</summary>{line}'
-            shown.append(line + "</details>" * (n == ends))
-        return f'<div class="code" tabindex="0">{"".join(shown)}</div>'
+            line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", str(lines[n - 1]))
+            first, end, summary = folded.get(n, (0, 0, ""))
+            count = "1 line" if first == end else f"{end - first + 1} lines"
+            opens = f"{summary}, {count}" if n == first else ""
+            rows.append({"n": n, "html": Markup(line), "opens": opens, "closes": n == end})
+        return parts.folded_lines(rows)
 
-    def _lines(self, source: Source) -> list[str]:
+    def _lines(self, source: Source) -> list[Markup]:
         if source not in self._cache:
             files = self.files | {source.name: source}  # (a demo is not a file of the book)
             links = places(source.tree, source.lines, files, source, self.address)
             self._cache[source] = coloured(source.text, links)
         return self._cache[source]
 
-    def console(self, source: Source, examples: list[doctest.Example]) -> str:
+    def console(self, source: Source, examples: list[doctest.Example]) -> Markup:
         """Return a docstring's examples as HTML: what is typed, and what is printed."""
-        rows = []
+        rows: list[tuple[str, str]] = []  # a prompt or "", and a line
         for each in examples:
             lines = each.source.rstrip("\n").split("\n")
             links = places(ast.parse(each.source), lines, self.files, source, self.address)
             for i, line in enumerate(coloured(each.source.rstrip("\n"), links)):
-                prompt = "... " if i else ">>> "
-                rows.append(f'<div class="in"><span class="ps">{escape(prompt)}</span>{line}</div>')
+                rows.append(("... " if i else ">>> ", line))
             for line in each.want.replace("<BLANKLINE>", " ").splitlines():
-                rows.append(f'<div class="out">{escape(line, quote=False) or " "}</div>')
-        return f'<div class="code console" tabindex="0">{"".join(rows)}</div>'
+                rows.append(("", line or " "))
+        return parts.console(rows)
 
 
 @cache

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from markupsafe import Markup
+
 from demos._files import DEMOS, KINDS, docstring, files, seconds
-from demos.pages.page import Names, Page, fold, one_of, row
+from demos.pages.page import Names, Page, one_of
 from demos.pages.source import Source, cells
+from demos.pages.templates import parts
 from demos.pages.text import inline, sentence
 from demos.site._book import Book
 from demos.site._notebooks import notebook
@@ -29,7 +32,7 @@ def pages(book: Book) -> list[Page]:
         "Each demo states a claim and runs it. One that has been run here leads to what it showed."
     )
     each = [_demo(book, place, names) for place in range(1, len(names))]
-    return [one_of("Demos", names, 0, "Claims that run", sub, body), *each]
+    return [one_of("Demos", names, 0, "Claims that run", sub, Markup(body)), *each]
 
 
 def _picture(book: Book, name: str) -> str:
@@ -67,17 +70,18 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
     picture = _picture(book, name)
-    body = [row(prose(text), f"<figure>{picture}</figure>" if picture else "")]
+    figure = Markup(f"<figure>{picture}</figure>") if picture else ""
+    body = [parts.row(prose(text), figure)]
     for cell in cells(file.text):
         code = book.code(file, cell.lines.start, cell.lines.stop - 1)
-        code = fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
+        code = parts.fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
         left = prose(cell.comment)
         if cell.heading:
             heading = inline(PATHS.sub(r"`\1`", cell.heading))
-            left = f"<h2>{heading}</h2>{left}"
-        body.append(row(left, code))
-    facts = [f"{seconds(path)} s", f"<code>{file.path}</code>"]
+            left = Markup(f"<h2>{heading}</h2>{left}")
+        body.append(parts.row(left, code))
+    facts = [f"{seconds(path)} s", parts.code(file.path)]
     if name != "learn":  # (which asks for a folder on its command line)
         facts.append(notebook(name))
     book.index.append((name, "demo", page))
-    return one_of("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)
+    return one_of("Demos", names, place, parts.code(name), inline(claim), *body, facts=facts)

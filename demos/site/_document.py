@@ -1,11 +1,13 @@
 """Site · Document: the file around a page of the site, and the files beside it."""
 
 import shutil
-from html import escape
 from pathlib import Path
 
+from markupsafe import Markup
+
 from demos._files import DEMOS
-from demos.pages.page import PAGE, Page, fill
+from demos.pages.page import PAGE, Page
+from demos.pages.templates import fill
 
 HEADER = (
     ("Book", "book.html"),
@@ -16,23 +18,18 @@ HEADER = (
 )
 
 
-def document(page: Page, footer: str, *, head: str = "") -> str:
-    """Return the whole file."""
-    nav = ""
-    for name, file in HEADER:
-        now = ' aria-current="page"' if name == page.here else ""
-        nav += f'<a href="{file}"{now}>{name}</a>'
-    return fill(
-        Path(__file__).with_name("page.html"),
-        title=escape(page.title),
-        description=escape(page.description),
+def document(page: Page, version: str, base: str = "") -> str:
+    """Return the whole file; `base` is the address of the site, if it has one."""
+    html = fill(
+        "site/page.html",
+        page=page,
+        body=Markup("\n").join(page.body),
         generator=PAGE,
-        head=head,
-        kind=page.kind,
-        nav=nav,
-        body="\n".join(page.body),
-        footer=footer,
+        header=HEADER,
+        version=version,
+        base=base,
     )
+    return f"{html}\n"
 
 
 def copy_beside(folder: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from demos._files import files
 from demos.learn._mistakes import mistaken
@@ -12,7 +12,8 @@ from demos.learn._running import judged
 from demos.learn.exercises import FOLDER as EXERCISES
 from demos.museum._pages import puzzle
 from demos.museum.exhibits import exhibit
-from demos.pages.page import Page, fill
+from demos.pages.page import Page
+from demos.pages.templates import fill
 from demos.pages.text import formula, inline
 from demos.pictures.bars import bars
 from demos.site._book import Book
@@ -37,28 +38,24 @@ def landing(book: Book) -> Page:
     rule = next(line.strip() for line in rules.lines if "lambda g, y: y * (g" in line)
     answer = judged(EXERCISES / "e13_softmax.py", "e13_softmax", mistaken("e13_softmax"))
     told = answer.said.splitlines()[1:]  # (the first line says which input was checked)
-    stop = '<li><a href="{}"><b>{}</b> {}</a> <small>{} min</small></li>'
-    stations = (stop.format(x.page, x.number, formula(x.title), x.minutes) for x in evening)
-    text = fill(
-        Path(__file__).with_name("landing.html"),
+    html = fill(
+        "site/landing.html",
         idea=chapters["0"].page,
         attention=chapters["11"].page,
         softmax=chapters["3.6"].page,
         why=chapters["16"].page,
         chapters=len(chapters),
         demos=len(files()),
-        stars=len(evening),
         minutes=sum(x.minutes for x in evening),
-        alt=escape(PICTURES["11"][1]),
+        alt=PICTURES["11"][1],
         loop=book.code(idea, loop.lineno, loop.end_lineno, skip),
-        formula=formula("∂L/∂x = y ⊙ (g - ⟨y, g⟩)"),
-        rule=escape(rule, quote=False),
-        bars=bars(),
-        told=escape("\n\n".join(told), quote=False),
-        evening="".join(stations),
+        formula=formula,
+        rule=rule,
+        bars=Markup(bars()),
+        told="\n\n".join(told),
+        evening=evening,
         exhibit=puzzle(exhibit("wrong_axis")),
-        scale=formula("1/√d_k"),
-        findings="".join(f'<p class="card">{inline(x, book.links)}</p>' for x in FINDINGS),
+        findings=[inline(text, book.links) for text in FINDINGS],
     )
     says = "An autograd engine in NumPy, and attention on top of it, as a book of linked pages."
-    return Page("index.html", "How does a gradient get back through attention?", [text], says)
+    return Page("index.html", "How does a gradient get back through attention?", [html], says)

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import indent
 
 import nbformat
+from markupsafe import Markup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -42,9 +43,9 @@ def of_demo(path: Path) -> str:
     return _notebook(shown)
 
 
-def notebook(name: str) -> str:
+def notebook(name: str) -> Markup:
     """Return the link to a notebook."""
-    return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
+    return Markup(f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>')
 
 
 def _taken_apart(docstring: str) -> list[NotebookNode]:

@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from demos.pages.page import fold, row
+from markupsafe import Markup
+
 from demos.pages.source import DEFINITIONS, Source, coloured
+from demos.pages.templates import parts
 from demos.pages.text import inline, slug
 from demos.site._book import Book
 from demos.site._contents import STOP
@@ -18,7 +20,7 @@ EXAMPLES = doctest.DocTestParser()
 Part = str | list[doctest.Example]  # of a docstring
 
 
-def rows(book: Book, source: Source) -> list[str]:
+def rows(book: Book, source: Source) -> list[Markup]:
     """Return a file as rows: the module's docstring, then every statement in order."""
     start = source.tree.body[0].end_lineno or 1
     shown, later = [_opening(book, source)], STOP in source.docstring
@@ -27,80 +29,78 @@ def rows(book: Book, source: Source) -> list[str]:
         first, start = start + 1, imports[-1].end_lineno or 1
         names = {x.module for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
         said = ": ".join(filter(None, ["Imports", ", ".join(sorted(names))]))
-        shown.append(row("", fold(said, book.code(source, first, start), "fold imports")))
+        code = book.code(source, first, start)
+        shown.append(parts.row("", parts.fold(said, code, "fold imports")))
     for kind, *what in _items(source, start + 1):
         if kind == "head":
-            place = slug(what[0])
-            shown.append(f'<h2 id="{place}">{inline(what[0], book.links)}{_self(place)}</h2>')
+            shown.append(parts.section(slug(what[0]), inline(what[0], book.links)))
         elif kind == "stop":
             summary, _, more = what[0].partition("\n\n")
-            shown += [_later(inline(summary, book.links)), row(book.prose(more))]
+            shown.append(parts.later_begins(inline(summary, book.links)))
+            shown.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
-            shown.append(row("", book.code(source, *what)))
+            shown.append(parts.row("", book.code(source, *what)))
         else:
             shown.append(_definition(book, source, *what))
     if later:
-        shown.append("</details>")
+        shown.append(parts.later_ends())
     return list(filter(None, shown))
 
 
-def _opening(book: Book, source: Source) -> str:
+def _opening(book: Book, source: Source) -> Markup:
     """Return the rows of the module's docstring: each text with the examples that follow it."""
     text = source.docstring.partition("\n")[2]
     replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
     right = [_replaces(book, replaced[1])] if replaced else []
     text = text.replace(replaced[0], "") if replaced else text
-    rows, lesson, parts = [], True, _parts(text)
-    for part, following in zip(parts, [*parts[1:], ""], strict=False):
+    rows, lesson, blocks = [], True, _parts(text)
+    for part, following in zip(blocks, [*blocks[1:], ""], strict=False):
         if not isinstance(part, str):
             continue
         if STOP in part and lesson:
             before, _, part = part.partition(STOP)
-            rows += [row(book.prose(before)), _later(STOP)]
+            rows += [parts.row(book.prose(before)), parts.later_begins(STOP)]
             lesson = False
         if isinstance(following, str):
-            rows.append(row(book.prose(part)))
+            rows.append(parts.row(book.prose(part)))
             continue
         paragraphs = part.split("\n\n")
         beside = -1
         if len(paragraphs) > 1 and not paragraphs[-2].startswith("    "):
             beside = -2  # a display stands with the sentence above it
-        rows.append(row(book.prose("\n\n".join(paragraphs[:beside]))))
+        rows.append(parts.row(book.prose("\n\n".join(paragraphs[:beside]))))
         left = book.prose("\n\n".join(paragraphs[beside:]))
-        rows.append(row(left, book.console(source, following)))
-    return "".join([*right, *rows])
+        rows.append(parts.row(left, book.console(source, following)))
+    return Markup("").join([*right, *rows])
 
 
-def _replaces(book: Book, code: str) -> str:
+def _replaces(book: Book, code: str) -> Markup:
+    """Return the line of chapter 0 that a chapter replaces, with a link to it."""
     idea = book.files["minigrad.idea"]
-    found = [n for n, line in enumerate(idea.lines, 1) if code in line]
-    if len(found) != 1:
-        raise ValueError(f"chapter 0 has the line {code!r} {len(found)} times, and not once")
-    line, idea_page = coloured(code, {})[0], book.address(idea, "")
-    return (
-        f'<div class="replaces"><a href="{idea_page}#L{found[0]}">In chapter 0:</a>'
-        f'<div class="code" tabindex="0"><div class="ln">{line}</div></div></div>'
-    )
+    numbers = [n for n, line in enumerate(idea.lines, 1) if code in line]
+    if len(numbers) != 1:
+        raise ValueError(f"chapter 0 has the line {code!r} {len(numbers)} times, and not once")
+    return parts.replaces(f"{book.address(idea, '')}#L{numbers[0]}", coloured(code, {})[:1])
 
 
-def _definition(book: Book, source: Source, node: Any, first: int, last: int, name: str) -> str:
+def _definition(book: Book, source: Source, node: Any, first: int, last: int, name: str) -> Markup:
     said = ast.get_docstring(node) or ""
     skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
     book.index.append((name, source.path, book.address(source, name)))
-    head = f'<h2 class="name" id="{name}"><code>{name}</code>{_self(name)}</h2>'
-    parts = _parts(said)
-    texts = "\n\n".join(x for x in parts if isinstance(x, str)).split("\n\n")
-    shown = "".join(book.console(source, x) for x in parts if not isinstance(x, str))
+    head = parts.section(name, parts.code(name), "name")
+    blocks = _parts(said)
+    texts = "\n\n".join(x for x in blocks if isinstance(x, str)).split("\n\n")
+    shown = Markup("").join(book.console(source, x) for x in blocks if not isinstance(x, str))
     cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
     value = _value(node)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        return row(left, book.code(source, first, last, skip) + shown, "rule")
+        return parts.row(left, book.code(source, first, last, skip) + shown, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
-    above = row(left, book.code(source, first, value, skip), "rule")
+    above = parts.row(left, book.code(source, first, value, skip), "rule")
     rest = book.prose("\n\n".join(texts[cut:]))
-    return above + row(rest, book.code(source, value + 1, last, skip) + shown)
+    return above + parts.row(rest, book.code(source, value + 1, last, skip) + shown)
 
 
 def _parts(docstring: str) -> list[Part]:
@@ -175,11 +175,3 @@ def _value(node: Any) -> int | None:
     value, *vjps = last.value.elts
     lines = [each.lineno for each in vjps]
     return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None
-
-
-def _self(place: str) -> str:
-    return f'<a class="self" href="#{place}" aria-label="Address of {place}">¶</a>'
-
-
-def _later(said: str) -> str:
-    return f'<details class="later" id="later"><summary>{said}</summary>'

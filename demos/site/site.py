@@ -22,13 +22,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from html import escape
 
 from demos import files, options, stop
 from demos.laboratory import _pages as laboratory
 from demos.learn import _pages as learn
 from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
+from demos.pages.templates import fill
 from demos.site import _demos
 from demos.site._book import Book
 from demos.site._chapters import page_of_chapter, page_of_contents, page_of_tool
@@ -42,13 +42,6 @@ from minigrad.runs.saving import write_whole
 
 SECONDS = 12  # of a run
 LEFT_OUT = ("site", "learn", "benchmark")  # of --all
-SHARED = """<link rel="canonical" href="{0}/{1}">
-<meta property="og:image" content="{0}/pictures/hero.png">"""
-SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
-<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-{}
-</urlset>
-"""
 
 
 def more(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +52,7 @@ def more(parser: argparse.ArgumentParser) -> None:
 
 chosen = options("site", __doc__.splitlines()[0], add=more)
 refuse_to_replace(chosen.out / "index.html")
-base = escape(chosen.base.rstrip("/"))
+base = chosen.base.rstrip("/")
 began = time.perf_counter()
 
 # %% Examples
@@ -91,12 +84,8 @@ for show in (laboratory, learn, museum, _demos):
 
 # %% Files
 
-made = "Every page is made from the files that it shows: <code>python -m demos site</code>."
-footer = f"{version()}. {made}"
-written = {}
-for page in pages:
-    head = SHARED.format(base, page.file) if base else ""
-    written[page.file] = document(page, footer, head=head)
+now = version()
+written = {page.file: document(page, now, base) for page in pages}
 written["find.js"] = contents.find()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
@@ -104,8 +93,7 @@ for name, path in files().items():
     if name != "learn":  # (which asks for a folder on its command line)
         written[f"notebooks/{name}.ipynb"] = of_demo(path)
 if base:
-    listed = "\n".join(f"<url><loc>{base}/{page.file}</loc></url>" for page in pages)
-    written["sitemap.xml"] = SITEMAP.format(listed)
+    written["sitemap.xml"] = f"{fill('site/sitemap.xml', base=base, pages=pages)}\n"
 (chosen.out / "notebooks").mkdir(exist_ok=True)
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())

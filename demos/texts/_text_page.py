@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from attention.figures import name_ends, name_place, new_figure
 from demos import files
@@ -92,11 +93,11 @@ def _width(shape: tuple[int, ...]) -> int:
     return min(shape[-1] if shape else 1, WIDEST)
 
 
-def _beside(width: str, shown: Sequence[str]) -> str:
+def _beside(width: str, shown: Sequence[str]) -> Markup:
     """Return parts side by side, as many as there is room for."""
     parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
     columns = f"repeat(auto-fill,minmax(min({width},100%),1fr))"
-    return (
+    return Markup(
         f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
     )
 
@@ -186,7 +187,7 @@ def both_passes(
         noted.append(steps)
         alt = f"{caption}: {described(drawing)}."
         drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
-    drawn[0].html, drawn[1].html = _beside("26rem", [part.html for part in drawn]), ""
+    drawn[0].html, drawn[1].html = _beside("26rem", [part.html for part in drawn]), Markup("")
     drawn[0].place = "below"
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"

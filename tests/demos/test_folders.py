@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 from demos import files, options
 from demos._training import Run
@@ -35,7 +36,7 @@ def begin(monkeypatch):
 def end(chosen, title="A title"):
     """Write a page of a run, and the list above it."""
     path = chosen.out / "index.html"
-    body = [f"<h1>{title}</h1>", '<p class="claim">A claim.</p>']
+    body = [Markup("<h1>{}</h1>").format(title), Markup('<p class="claim">A claim.</p>')]
     path.write_bytes(page_alone(title, body))
     renew_list(chosen.out.parent)
     return path

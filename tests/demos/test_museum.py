@@ -3,11 +3,12 @@
 import re
 import runpy
 import sys
-from html import escape, unescape
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from attention import attention, attention_weights, causal_mask, split_heads
 from attention.figures import D_K

@@ -8,7 +8,10 @@ import pytest
 
 import demos
 from demos import options
-from demos.pages.tables import printed
+from demos.pages.page import page_alone
+from demos.pages.tables import figure, inlined, printed, table
+from demos.pages.templates import fill, parts
+from demos.pages.text import inline, set_text
 from tests.demos.running import ROOT, python
 
 HOSTILE = '</script><b>&"'
@@ -153,3 +156,26 @@ def test_a_killed_run_leaves_no_page_and_a_file_that_no_demo_wrote_stays(tmp_pat
     _, done = run(tmp_path)
     assert done.returncode == 2 and "is not a demo's page" in done.stderr
     assert (folder / "index.html").read_text() == "mine"
+
+
+def test_a_text_is_escaped_wherever_it_stands():
+    hard = """<script>"&'"""
+    picture = inlined("<svg></svg>", hard, "name")
+    image = {"data": "", "label": hard, "alt": hard, "width": "9"}
+    title = page_alone(hard, [], generator="a test").decode()
+    assert unescape(re.search("<title>(.*?)</title>", title)[1]) == hard
+    places = {
+        "caption": figure(picture, hard),
+        "cell": table(["head"], [[hard]]),
+        "caption of a table": table([hard], [["cell"]], hard),
+        "question": parts.question(inline(hard, set_text), [hard], hard),
+        "slider": parts.slider(hard, [image]),
+        "tile": parts.tile(hard, hard, hard, hard),
+        "top": parts.top(hard, hard, hard, [hard]),
+        "puzzle": fill("museum/puzzle.html", buttons=[], ask=hard),
+        "page": title,
+    }
+    for place, html in places.items():
+        assert hard in unescape(html) and "<script>" not in html, place
+    for html in (picture, places["slider"]):
+        assert unescape(re.search('aria-label="([^"]*)"', html)[1]) == hard
