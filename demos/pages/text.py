@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup
 
 from demos.pages.templates import parts
 
-MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
+MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks", "code", "list"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
 PLAIN = str.maketrans(LOW | HIGH)
@@ -102,20 +104,15 @@ def _letters(text: str) -> str:
 
 def inline(text: str, links: Links = formula) -> Markup:
     """Return a paragraph of Markdown as HTML. In `code` nothing is set."""
-    out = []
-    for token in MARKDOWN.parseInline(" ".join(text.split("\n")))[0].children or []:
-        if token.type == "code_inline":
-            out.append(f"<code>{escape(token.content, quote=False)}</code>")
-        elif token.type == "text":
-            plural = bool(out and out[-1].endswith("</code>") and re.match(r"s\b", token.content))
-            out.append(("s" if plural else "") + links(token.content[plural:]))
-        else:
-            out.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
-    return Markup(re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", "".join(out)))
+    html = MARKDOWN.renderInline(" ".join(text.split("\n")), {"links": links})
+    return Markup(re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", html))
 
 
-def display(text: str, links: Links = formula) -> Markup:
-    """Return lines that were laid out with spaces: a formula a line, or a table by its columns."""
+def display(text: str, links: Links = formula, *, names: bool = False) -> Markup:
+    """Return lines that were laid out with spaces: a formula a line, or a table by its columns.
+
+    names  whether the first column has names of code, such as parameters
+    """
     lines = text.split("\n")
     lines = [line[min(len(x) - len(x.lstrip()) for x in lines) :] for line in lines]
     if re.search("[─│└]", text) or re.match(r"\s*python -m ", text):
@@ -134,7 +131,7 @@ def display(text: str, links: Links = formula) -> Markup:
             rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
         else:
             rows.append(cells)
-    if not text.startswith(" "):  # parameters, and what they mean
+    if names:
         rows = [[re.sub(r"([*\w]+)", r"`\1`", first), *more] for first, *more in rows]
     return parts.display([[(_kind(x), inline(x, links)) for x in cells] for cells in rows])
 
@@ -163,17 +160,41 @@ def _kind(cell: str) -> str:
 
 def markdown(text: str, links: Links = formula) -> Markup:
     """Return paragraphs, lists and displays (four spaces) as HTML."""
-    out = []
-    for part in filter(str.strip, re.split(r"\n\s*\n", text.strip("\n"))):
-        if part.startswith("    ") or len(columns(part.split("\n"))) > 2:
-            out.append(display(part, links))
-        elif part.startswith("- "):
-            items = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
-            out.append(parts.list([inline(x, links) for x in items]))
+    html = MARKDOWN.render(text.strip("\n"), {"links": links}).rstrip("\n")
+    return Markup(re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", html))
+
+
+def _text(renderer: Any, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
+    """Return a piece of text, set; the s of a plural behind `code` is not a variable."""
+    text = tokens[i].content
+    plural = i and tokens[i - 1].type == "code_inline" and re.match(r"s\b", text)
+    letters = "s" if plural else ""
+    html = letters + env["links"](text[len(letters) :])
+    return re.sub(" {3,}", "<br>", html)  # (shapes stand apart)
+
+
+def _displays(renderer: Any, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
+    """Return what is indented by four spaces: a display for each part that blank lines separate."""
+    parts = re.split(r"\n\s*\n", tokens[i].content.rstrip())
+    names = tokens[i].info == "names"
+    return "".join(f"{display(part, env['links'], names=names)}\n" for part in parts)
+
+
+def _one_line(state: Any) -> None:
+    """Make each paragraph one line, in which formulas are set, or a display if it has columns."""
+    for i, token in enumerate(state.tokens):
+        if token.type != "inline":
+            continue
+        if len(columns(token.content.split("\n"))) > 2:  # parameters, and what they mean
+            state.tokens[i - 1].hidden = state.tokens[i + 1].hidden = True  # (no paragraph)
+            token.type, token.info = "code_block", "names"
         else:
-            paragraph = re.sub(" {3,}", "<br>", str(inline(part, links)))  # (shapes stand apart)
-            out.append(parts.paragraph(Markup(paragraph)))
-    return Markup("\n").join(out)
+            token.content = token.content.replace("\n", " ")
+
+
+MARKDOWN.core.ruler.before("inline", "one_line", _one_line)
+MARKDOWN.add_render_rule("text", _text)
+MARKDOWN.add_render_rule("code_block", _displays)
 
 
 def sections(text: str, links: Links = formula) -> dict[str, Markup]:

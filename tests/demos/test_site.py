@@ -208,7 +208,18 @@ def test_lines_laid_out_with_spaces_are_a_table_or_formulas():
     formulas = display("    y = x        L = y\n    z = y + x + 1 + 2      and more")
     assert "<table>" not in formulas and formulas.count("<span>") == 4
     assert display("    time ──▶ x").startswith("<pre")
-    assert markdown("- one\n- two\n  more").count("<li>") == 2
+
+
+def test_a_text_has_paragraphs_lists_displays_and_tables_of_parameters():
+    shown = markdown(
+        "A line\nof x.\n\n- one\n- two\n  more\n    - inside\n\nEnd:\n\n    y = x\n\n    z = y"
+    )
+    assert shown.count("<p>") == 2 and "A line of <var>x</var>." in shown
+    assert shown.count("<li>") == 3 and "two more" in shown and shown.count("<ul>") == 2
+    assert shown.count('<div class="formula"') == 2  # a blank line between two formulas
+    parameters = markdown("x     an array\naxis  a number")
+    assert '<td class="short"><code>axis</code></td>' in parameters and "<p>" not in parameters
+    assert "<code>" not in markdown("    one    x = 1\n    two    a word")
 
 
 HOSTILE = "</script><b>&\"'"
