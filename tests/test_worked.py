@@ -1,5 +1,6 @@
 """Chapter 5 · Worked: the rows of a step spell out what the rule did, and nothing else."""
 
+import inspect
 import re
 
 import numpy as np
@@ -172,7 +173,8 @@ def test_a_gradient_in_a_sentence_is_not_shown_and_of_several_displays_the_last_
         """
 
     assert [Rule.of(planted).gradient(k) for k in range(3)] == ["∂L/∂xᵢ = 4", "∂L/∂W = 7", ""]
-    planted.__doc__ += "\n        ∂L/∂x = 10\n"
+    text = inspect.cleandoc(planted.__doc__)  # (Python 3.13 takes the indentation away itself)
+    planted.__doc__ = f"{text}\n\n∂L/∂x = 10\n"
     assert Rule.of(planted).gradient(0) == "∂L/∂xᵢ = 4"
-    planted.__doc__ += "\n            ∂L/∂X = 11\n"
+    planted.__doc__ = f"{text}\n\n    ∂L/∂X = 11\n"
     assert Rule.of(planted).gradient(0) == "∂L/∂X = 11"
