@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,14 +28,20 @@ def files() -> dict[str, Path]:
     return {path.stem: path for paths in folders for path in paths}
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def docstring(path: Path) -> str:
     """Return a module's docstring without running the module."""
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
+    return ast.get_docstring(_tree(path)) or "(no docstring)"
 
 
 def seconds(path: Path) -> int:
     """Return the number that a demo calls SECONDS, without running the demo."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SECONDS":
             return int(ast.literal_eval(node.value))
     raise ValueError(f"{path} has no line SECONDS = …: how long does a run take?")

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import GradientError, Tensor, gradcheck, primitive
-from minigrad.checks import checking
+from minigrad.checks import explaining
 from minigrad.checks.culprit import Search
 from tests import test_mutation as mutation
 from tests.planted import NONE, PLANTED, ROW, WIDE, A, B, dot, rule, softmax
@@ -227,7 +227,7 @@ def test_a_check_that_passes_asks_for_no_explanation(monkeypatch):
     def never(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(checking, "explained", never)
+    monkeypatch.setattr(explaining, "explained", never)
     assert gradcheck(among_others(np.exp), A)
     with pytest.raises(RuntimeError):
         gradcheck(rule(np.exp, lambda g, y, x: -g * y), A)

@@ -75,7 +75,9 @@ def _item(m: re.Match[str]) -> str:
         word = f"<var>{word}</var>"
     if len(word) == 1 and (index or mark or not _is_word(m.string, word, m.start(), m.end())):
         word = f"<var>{word}</var>"
-    return word + f"<sub>{index}</sub>" * bool(index) + mark.replace("'", "’") + owner
+    if index:
+        word += f"<sub>{index}</sub>"
+    return word + mark.replace("'", "’") + owner
 
 
 def _is_word(text: str, letter: str, start: int, end: int) -> bool:

@@ -35,7 +35,7 @@ Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is ri
 
 def figure(name: str, svg: str, says: str, controls: str = "") -> str:
     """Return a figure: the drawing, its controls (hidden until its script runs), its caption."""
-    moved = f'<div class="moves" hidden>{controls}</div>' * bool(controls)
+    moved = f'<div class="moves" hidden>{controls}</div>' if controls else ""
     says = f"<figcaption>{inline(says)}</figcaption>"
     return f'<figure class="pic" id="{name}">{svg}{moved}{says}</figure>'
 
@@ -109,5 +109,5 @@ def slider(name: str, low: float, high: float, start: float, step: float = 1) ->
 
 
 def _attributes(kind: str, at: dict[str, str]) -> str:
-    found = f' class="{kind}"' * bool(kind)
-    return found + "".join(f' data-{name}="{escape(value)}"' for name, value in at.items())
+    named = f' class="{kind}"' if kind else ""
+    return named + "".join(f' data-{name}="{escape(value)}"' for name, value in at.items())

@@ -382,7 +382,7 @@ def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
 
 @dataclass
 class Drawing:
-    """What is drawn of a record, as data.
+    """The data of a drawing, which every renderer reads.
 
     vertices  every tensor of the record, in the order in which they were computed
     boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the

@@ -71,7 +71,7 @@ def facts(rule: Any) -> Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a drawing says about the rule of an operation.
+    """The facts about a rule that a drawing shows.
 
     formula    the first line of its docstring
     displayed  the formulas that the docstring sets apart

@@ -83,6 +83,7 @@ def told(answer, name, right, step, mistakes):
     if close(right):
         return
     known = [words for number, words in mistakes.items() if close(number)]
-    known += ["the sign is the other one"] * bool(close(-right))
+    if close(-right):
+        known.append("the sign is the other one")
     why = known[0] if known else f"look again at the step {step}, and give three digits"
     raise Unsolved(f"{name} = {float(value):.4g} is not right: {why}", "value")
