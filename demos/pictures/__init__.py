@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
+from typing import Any
+
+from markupsafe import Markup
 
 from demos.pages import page
+from demos.pages.templates import ENVIRONMENT
 from demos.pages.text import formula, inline
 
 CHAPTERS = {  # chapter → the module of its picture
@@ -29,21 +32,28 @@ CHAPTERS = {  # chapter → the module of its picture
     "14": "dial",
     "16": "hill",
 }
+# The macros of shapes.html, each a function that returns Markup: `shapes.rect(6, 34, 34, 34)`.
+shapes: Any = ENVIRONMENT.get_template("pictures/shapes.html").module
+
 Points = Sequence[tuple[float, float]]
 Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is right and up
 
 
-def figure(name: str, svg: str, says: str, controls: str = "") -> str:
-    """Return a figure: the drawing, its controls (hidden until its script runs), its caption."""
-    moved = f'<div class="moves" hidden>{controls}</div>' if controls else ""
-    says = f"<figcaption>{inline(says)}</figcaption>"
-    return f'<figure class="pic" id="{name}">{svg}{moved}{says}</figure>'
+def figure(
+    name: str,
+    size: tuple[int, int],
+    parts: Sequence[Markup],
+    alt: str,
+    says: str,
+    controls: str = "",
+) -> Markup:
+    """Return a figure: a drawing of these parts, its controls and its caption.
 
-
-def drawing(width: float, height: float, parts: Sequence[str], alt: str) -> str:
-    """Return an SVG of these parts; `alt` is its alt text, with the numbers."""
-    said = f'role="img" aria-label="{escape(alt)}"'
-    return f'<svg viewBox="0 0 {width} {height}" {said}>{"".join(parts)}</svg>'
+    alt       the drawing's alt text, with the numbers
+    controls  are hidden until the figure's script runs
+    """
+    drawing = shapes.drawing(*size, parts, alt)
+    return shapes.figure(name, drawing, controls, inline(says))
 
 
 def place(axes: Axes, a: float, b: float) -> tuple[float, float]:
@@ -52,44 +62,45 @@ def place(axes: Axes, a: float, b: float) -> tuple[float, float]:
     return x + right * a, y - up * b
 
 
-def text(x: float, y: float, words: str, kind: str = "", **at: str) -> str:
+def text(x: float, y: float, words: str, kind: str = "", **data: str) -> Markup:
     """Return words around the point (x, y), or beside it if `kind` has start or end.
 
     They are set as formulas, unless they are code (mono).
     """
-    shown = escape(words, quote=False) if "mono" in kind else math(words)
-    return f'<text x="{x:g}" y="{y:g}"{_attributes(kind, at)}>{shown}</text>'
+    return shapes.text(x, y, words if "mono" in kind else math(words), kind, data)
 
 
-def box(x: float, y: float, words: str, kind: str = "", width: float = 60, **at: str) -> str:
+def box(x: float, y: float, words: str, kind: str = "", width: float = 60) -> Markup:
     """Return a box around the point (x, y) with its name."""
-    shape = f'<rect x="{x - width / 2:g}" y="{y - 16:g}" width="{width:g}" height="32" rx="7"/>'
-    return f"<g{_attributes(f'box {kind}'.strip(), at)}>{shape}{text(x, y + 5, words)}</g>"
+    edge = shapes.rect(x - width / 2, y - 16, width, 32, rx=7)
+    return shapes.group([edge, text(x, y + 5, words)], f"box {kind}".strip())
 
 
-def line(points: Points, kind: str = "", *, tip: bool = False, **at: str) -> str:
+def line(points: Points, kind: str = "", *, tip: bool = False, **data: str) -> Markup:
     """Return a line through points; with a `tip` an arrow."""
-    shown = " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
-    found = f'<polyline points="{shown}"{_attributes(kind, at)}/>'
+    drawn = shapes.polyline(_listed(points), kind, data)
     if tip:
         (a, b), (x, y) = points[-2:]
         long = ((x - a) ** 2 + (y - b) ** 2) ** 0.5
         u, v = 8 * (x - a) / long, 8 * (y - b) / long
-        wings = ((x - u - v / 2, y - v + u / 2), (x - u + v / 2, y - v - u / 2))
-        corners = " ".join(f"{a:.4g},{b:.4g}" for a, b in ((x, y), *wings))
-        found += f'<polygon points="{corners}"{_attributes(f"tip {kind}".strip(), at)}/>'
-    return found
+        corners = (x, y), (x - u - v / 2, y - v + u / 2), (x - u + v / 2, y - v - u / 2)
+        drawn += shapes.polygon(_listed(corners), f"tip {kind}".strip())
+    return drawn
 
 
-def math(words: str) -> str:
+def _listed(points: Points) -> str:
+    return " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
+
+
+def math(words: str) -> Markup:
     """Return a formula for an SVG: variables in italics (also *a*), indices and exponents."""
-    found = re.sub(r"\*(?:<var>)?(\w)(?:</var>)?\*", r"<var>\1</var>", str(formula(words)))
-    shown = found.replace("<var>", '<tspan class="var">').replace("</var>", "</tspan>")
+    html = re.sub(r"\*(?:<var>)?(\w)(?:</var>)?\*", r"<var>\1</var>", str(formula(words)))
+    svg = html.replace("<var>", '<tspan class="var">').replace("</var>", "</tspan>")
     for tag, shift in (("sub", 4), ("sup", -5)):
         back = f'</tspan><tspan dy="{-shift}">\u200b</tspan>'
-        shown = shown.replace(f"<{tag}>", f'<tspan dy="{shift}" class="small">')
-        shown = shown.replace(f"</{tag}>", back)
-    return shown
+        svg = svg.replace(f"<{tag}>", f'<tspan dy="{shift}" class="small">')
+        svg = svg.replace(f"</{tag}>", back)
+    return Markup(svg)
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -97,17 +108,11 @@ def number(x: float, digits: int = 3) -> str:
     return f"{x:.{digits}g}".replace("-", "−")
 
 
-def data(found: object) -> str:
+def data(given: object) -> Markup:
     """Return what a picture's script is given, as JSON."""
-    return f'<script type="application/json">{page.data(found)}</script>'
+    return shapes.data(Markup(page.data(given)))
 
 
-def slider(name: str, low: float, high: float, start: float, step: float = 1) -> str:
+def slider(name: str, low: float, high: float, start: float, step: float = 1) -> Markup:
     """Return a slider below its name and its value, which its script fills in."""
-    ends = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{start:g}"'
-    return f'<label>{formula(name)}: <b></b><input type="range" {ends}></label>'
-
-
-def _attributes(kind: str, at: dict[str, str]) -> str:
-    named = f' class="{kind}"' if kind else ""
-    return named + "".join(f' data-{name}="{escape(value)}"' for name, value in at.items())
+    return shapes.slider(formula(name), low, high, start, step)

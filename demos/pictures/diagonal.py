@@ -1,24 +1,25 @@
 """Pictures · A diagonal Jacobian is an elementwise product (chapter 3.1)."""
 
 import numpy as np
+from markupsafe import Markup
 
-from demos.pictures import drawing, figure, number, text
+from demos.pictures import figure, number, shapes, text
 from minigrad import Tensor, gradients
 
 SIDE = 34
 
 
-def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[str]:
+def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[Markup]:
     """Return a matrix of numbers, its zeros pale, from its corner on."""
-    found = []
+    parts = []
     for (i, j), value in np.ndenumerate(np.atleast_2d(numbers)):
         a, b = x + SIDE * j, y + SIDE * i
-        found.append(f'<rect x="{a}" y="{b}" width="{SIDE}" height="{SIDE}"/>')
-        found.append(text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind if value else "soft"))
-    return found
+        parts.append(shapes.rect(a, b, SIDE, SIDE))
+        parts.append(text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind if value else "soft"))
+    return parts
 
 
-def picture() -> str:
+def picture() -> Markup:
     """Return the figure: g times the Jacobian of y = x², and the product that it comes to."""
     x, g = Tensor([1.0, -2.0, 0.5, 3.0], requires_grad=True), np.array([1.0, 0.5, -1.0, 2.0])
     (back,) = gradients(x**2, [x], g)
@@ -32,4 +33,4 @@ def picture() -> str:
     numbers = ", ".join(map(number, back))
     alt = f"A row g times a 4 × 4 matrix with 2x on its diagonal and 0 elsewhere gives {numbers}."
     says = "Of sixteen slopes twelve are 0. So no matrix is built: multiply element by element."
-    return figure("diagonal", drawing(470, 184, parts, alt), says)
+    return figure("diagonal", (470, 184), parts, alt, says)

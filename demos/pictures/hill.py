@@ -5,9 +5,10 @@ and J is softmax's derivative. So one draw of scores and of ∂L/∂p serves eve
 """
 
 import numpy as np
+from markupsafe import Markup
 
 from attention.scaling import DEAD
-from demos.pictures import data, drawing, figure, line, number, place, slider, text
+from demos.pictures import data, figure, line, number, place, shapes, slider, text
 from demos.pictures.draws import normal
 from minigrad import Tensor, gradients, softmax
 
@@ -33,24 +34,28 @@ def ratio(drawn: np.ndarray, keys: int, d_k: int) -> np.ndarray:
     return np.quantile(without, ranks) / np.median(scaled)
 
 
-def picture() -> str:
+def picture() -> Markup:
     """Return the figure: the map with a point, and the hill with the two places it compares."""
-    drawn, told = normal(SEED, 2 * HALF), []
+    drawn, cells = normal(SEED, 2 * HALF), []
     parts = [text(12, 22, "without the scale / with it", "start"), text(40, 48, "d_k", "end soft")]
     for keys in KEYS:
-        x, name = place(MAP, np.log2(keys), 0)[0], f"{keys:,}" + " keys" * (keys == KEYS[0])
+        x, _ = place(MAP, np.log2(keys), 0)
+        name = f"{keys:,} keys" if keys == KEYS[0] else f"{keys:,}"
         parts.append(text(x, 48, name, "soft"))
         for d_k in WIDTHS:
-            (low, middle, high), y = ratio(drawn, keys, d_k), place(MAP, 0, np.log2(d_k))[1]
-            kind = "cross" if high < 1 else "soft" if low < 1 else ""
-            said = number(middle, 2) if middle >= DEAD else f"<{DEAD}"
-            said = "≈ 1" if kind == "soft" else said
-            shape = f'<rect x="{x - 29:g}" y="{y - 25:g}" width="58" height="40" rx="5"/>'
-            parts.append(f'<g class="{kind}">{shape}{text(x, y - 8, said, kind)}</g>')
-            told.append(f"{said} at {d_k} with {keys}")
+            _, y = place(MAP, 0, np.log2(d_k))
+            low, middle, high = ratio(drawn, keys, d_k)
+            kind = ""
+            words = number(middle, 2) if middle >= DEAD else f"<{DEAD}"
+            if high < 1:
+                kind = "cross"
+            elif low < 1:
+                kind, words = "soft", "≈ 1"
+            edge = shapes.rect(x - 29, y - 25, 58, 40, rx=5)
+            parts.append(shapes.group([edge, text(x, y - 8, words, kind)], kind))
+            cells.append(f"{words} at {d_k} with {keys}")
     parts += [text(40, place(MAP, 0, np.log2(w))[1], str(w), "end soft") for w in WIDTHS]
-    x, y = place(MAP, 6, 6)
-    parts.append(f'<circle class="fill-ink point" r="5" cx="{x:g}" cy="{y:g}"/>')
+    parts.append(shapes.circle(*place(MAP, 6, 6), 5, "fill-ink point"))
 
     at = lambda s, long: place(HILL, np.log2(s), np.log10(max(long, DEAD)))
     parts += [text(242, 22, "median of ‖∂L/∂q‖", "start"), text(464, 22, "64 keys", "end keys")]
@@ -60,20 +65,21 @@ def picture() -> str:
     parts += [text(at(s, 1)[0], 255, str(s), "soft") for s in (1, 4, 16)]
     parts.append(text(378, 276, "spread s of the scores", "soft"))
     hill = {float(s): float(np.median(lengths(drawn, 64, s))) for s in SPREADS}
-    parts.append(line([at(*each) for each in hill.items()], "back"))
+    parts.append(line([at(*point) for point in hill.items()], "back"))
     for s, name, kind in ((1, "with", "ink"), (8, "without", "cross")):
         x, y = at(s, hill[s])
-        parts.append(f'<g class="{name}">{line([(x, 54), (x, y)], kind)}{text(x, 48, name, kind)}')
-        parts.append(f'<circle class="fill-{kind}" r="6" cx="{x:g}" cy="{y:g}"/></g>')
+        height = line([(x, 54), (x, y)], kind)
+        dot = shapes.circle(x, y, 6, f"fill-{kind}")
+        parts.append(shapes.group([height, text(x, 48, name, kind), dot], name))
     alt = "The median of ‖∂L/∂q‖ without the scale over with it, by d_k and keys: "
-    alt += f"{', '.join(told)}. With 64 keys the hill is {hill[1]:.2g} at s = 1 and "
+    alt += f"{', '.join(cells)}. With 64 keys the hill is {hill[1]:.2g} at s = 1 and "
     alt += f"{hill[8]:.2g} at 8."
     bars = slider("d_k", 4, 10, 6) + slider("Number of keys", 0, 8, 4)
-    kept = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
-    kept["spreads"] = SPREADS.tolist()
+    bars += shapes.answer()
+    given = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
+    given["spreads"] = SPREADS.tolist()
     says = "With 1/√d_k the scores have the spread s = 1 at every d_k; without it s = √d_k. Each "
     says += "number at the left is the curve’s height at s = √d_k, divided by its height at s = 1. "
     says += "It is below 1 (dashed) where √d_k is far to the right of the curve’s top. (≈ 1: here "
     says += f"{HALF // KEYS[-1]} random queries are too few to tell.)"
-    svg = drawing(470, 288, parts, alt)
-    return figure("hill", svg, says, f'{bars}<p aria-live="polite"></p>{data(kept)}')
+    return figure("hill", (470, 288), parts, alt, says, bars + data(given))

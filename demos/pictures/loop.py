@@ -2,8 +2,11 @@
 
 import re
 
+from markupsafe import Markup
+
+from demos.pages.templates import fill
 from demos.pages.text import inline
-from demos.pictures import box, drawing, figure, line, number, text
+from demos.pictures import box, figure, line, number, shapes, text
 from minigrad.idea import Value, minus_log, multiply
 
 PLACES = {"x": (48, 60), "c": (48, 175), "a": (172, 60), "b": (296, 115), "L": (418, 115)}
@@ -21,53 +24,61 @@ def walk() -> tuple[dict[str, Value], list[Turn]]:
     name = {id(value): letter for letter, value in named.items()}
     root = named["L"]
     root.grad = root.grad + 1
-    waiting, turns = {root}, [("", ["L"], {x: 1.0 * (x == "L") for x in named})]
+    start = {letter: float(value.grad) for letter, value in named.items()}
+    waiting, turns = {root}, [("", ["L"], start)]
     while waiting:  # (the loop of chapter 0, which notes each turn)
         y = max(waiting, key=lambda value: value.time)
         waiting.remove(y)
-        for each, vjp in zip(y.inputs, y.vjps, strict=True):
-            each.grad = each.grad + vjp(y.grad)
-            waiting.add(each)
+        for x, vjp in zip(y.inputs, y.vjps, strict=True):
+            x.grad = x.grad + vjp(y.grad)
+            waiting.add(x)
         order = sorted(waiting, key=lambda value: -value.time)
-        found = {letter: float(value.grad) for letter, value in named.items()}
-        turns.append((name[id(y)], [name[id(value)] for value in order], found))
+        grads = {letter: float(value.grad) for letter, value in named.items()}
+        turns.append((name[id(y)], [name[id(value)] for value in order], grads))
     return named, turns
 
 
-def picture() -> str:
+def picture() -> Markup:
     """Return the figure: at each turn the box that is taken, those that wait, and the gradients."""
     named, turns = walk()
-    parts, count = [], len(turns)
+    last = len(turns) - 1  # the turn that is seen until the script runs
+    parts = []
+
+    def seen(at: list[int], *drawn: Markup) -> None:
+        """Draw what is seen at these turns."""
+        listed = " ".join(map(str, at))
+        parts.append(shapes.group(drawn, data={"at": listed}, hidden=last not in at))
+
     for start, end, up in LINKS:
         (x, y), (u, v) = PLACES[start], PLACES[end]
-        taken = next(i for i, turn in enumerate(turns) if turn[0] == end)
-        ends = [(x + 40, y + up), (u - 40 - 6 * (end == "L"), v + up)]
-        other = " ".join(str(i) for i in range(count) if i != taken)
-        parts.append(line(ends, "soft", tip=True, at=other))
-        parts.append(line(ends[::-1], "back", tip=True, at=str(taken)))
+        edge = 46 if end == "L" else 40
+        ends = [(x + 40, y + up), (u - edge, v + up)]
+        others = [i for i, (taken, _, _) in enumerate(turns) if taken != end]
+        (turn,) = set(range(len(turns))) - set(others)
+        seen(others, line(ends, "soft", tip=True))
+        seen([turn], line(ends[::-1], "back", tip=True))
     for letter, made in MADE.items():
-        parts.append(text(PLACES[letter][0], PLACES[letter][1] - 25, made, "soft"))
+        x, y = PLACES[letter]
+        parts.append(text(x, y - 25, made, "soft"))
     for letter, value in named.items():
         x, y = PLACES[letter]
+        name = f"{letter} = {number(float(value.array))}"
         for i, (taken, waiting, grads) in enumerate(turns):
             kind = "now" if taken == letter else "waits" if letter in waiting else ""
-            name = f"{letter} = {number(float(value.array))}"
-            parts.append(box(x, y, name, kind, 92 if letter == "L" else 80, at=str(i)))
+            seen([i], box(x, y, name, kind, 92 if letter == "L" else 80))
             if grads[letter]:
-                shown = f"gradient {number(grads[letter])}"
-                parts.append(text(x, y + 38, shown, "back", at=str(i)))
-    told = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
+                seen([i], text(x, y + 38, f"gradient {number(grads[letter])}", "back"))
+    sentences = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
     for taken, waiting, _ in turns[1:]:
         what = "sends each input its share" if named[taken].inputs else "has no inputs"
-        rest = f"{' and '.join(waiting) or 'nothing'} wait{'s' * (len(waiting) < 2)}"
-        told.append(f"{taken} is the newest that waits: it is taken, and {what}. Now {rest}.")
-    told = [re.sub(r"\ba\b", "*a*", each) for each in told]  # (a name, and not the word)
-    found = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
-    alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {found}."
+        rest = " and ".join(waiting) or "nothing"
+        verb = "wait" if len(waiting) > 1 else "waits"
+        text_of_turn = f"{taken} is the newest that waits: it is taken, and {what}. Now {rest} {verb}."
+        sentences.append(text_of_turn)
+    # (a name, and not the word)
+    html = [inline(re.sub(r"\ba\b", "*a*", sentence)) for sentence in sentences]
+    ends = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
+    alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {ends}."
     says = "x is used twice, so its gradient is a sum: −0.5 from each use."
-    last = count - 1  # the turn that is seen until the script runs
-    hidden = lambda m: m[0] + ' style="display: none"' * (str(last) not in m[1].split())
-    svg = re.sub(r' data-at="([^"]*)"', hidden, drawing(470, 230, parts, alt))
-    bar = f'<input type="range" max="{last}" value="{last}" aria-label="Turn of the loop">'
-    bar += "".join(f'<p data-at="{i}">{inline(each)}</p>' for i, each in enumerate(told))
-    return figure("loop", svg, says, bar)
+    bar = fill("pictures/loop.html", sentences=html)
+    return figure("loop", (470, 230), parts, alt, says, bar)

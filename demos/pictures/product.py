@@ -1,8 +1,10 @@
 """Pictures · A row times a column: what an element reaches, and what comes back (chapter 3.5)."""
 
 import numpy as np
+from markupsafe import Markup
 
-from demos.pictures import data, drawing, figure, number, text
+from demos.pictures import data, figure, number, shapes, text
+from demos.pages.text import inline
 from minigrad import Tensor, gradients
 
 SIDE = 40
@@ -20,28 +22,27 @@ def numbers() -> dict[str, np.ndarray]:
     return {"A": a.data, "B": b.data, "C": c.data, "G": g, "∂L/∂A": of_a, "∂L/∂B": of_b}
 
 
-def picture() -> str:
+def picture() -> Markup:
     """Return the figure: four matrices, and the sum for A₁₁; another element can be pointed at."""
-    found, parts = numbers(), []
+    arrays, parts = numbers(), []
     for name, (x, y) in PLACES.items():
-        parts.append(text(x - 18, y + SIDE * len(found[name]) / 2 + 5, f"*{name}*", "big"))
-        for (i, j), value in np.ndenumerate(found[name]):
+        parts.append(text(x - 18, y + SIDE * len(arrays[name]) / 2 + 5, f"*{name}*", "big"))
+        for (i, j), value in np.ndenumerate(arrays[name]):
             a, b = x + SIDE * j, y + SIDE * i
             kind = f"cell {STILL[name]}" if i == 0 and (j == 0 or name != "A") else "cell"
-            shape = f'<rect x="{a + 2}" y="{b + 2}" width="{SIDE - 4}" height="{SIDE - 4}"/>'
-            shown = text(a + 20, b + 25, number(value), "back" if name == "G" else "fore")
-            at = f'class="{kind}" data-m="{name}" data-i="{i}" data-j="{j}"'
-            parts.append(f"<g {at}>{shape}{shown}</g>")
+            edge = shapes.rect(a + 2, b + 2, SIDE - 4, SIDE - 4)
+            inside = text(a + 20, b + 25, number(value), "back" if name == "G" else "fore")
+            parts.append(shapes.group([edge, inside], kind, {"m": name, "i": i, "j": j}))
     for i, (kind, words) in enumerate(LEGEND.items()):
-        shape = f'<rect x="18" y="{22 + 28 * i}" width="16" height="16"/>'
-        parts.append(f'<g class="{kind}">{shape}{text(42, 35 + 28 * i, words, "start soft")}</g>')
+        edge = shapes.rect(18, 22 + 28 * i, 16, 16)
+        parts.append(shapes.group([edge, text(42, 35 + 28 * i, words, "start soft")], kind))
     parts += [text(304, 62, "C = A B", "start soft"), text(304, 90, "G = ∂L/∂C", "start soft")]
-    told = f"∂L/∂A₁₁ = 1 · 2 + 0.5 · 1 = {number(found['∂L/∂A'][0, 0])}"
-    parts.append(text(210, 266, told, "big", sum=""))
-    shown = "; ".join(f"{x}: {found[x].ravel().tolist()}" for x in ("∂L/∂A", "∂L/∂B"))
-    alt = f"A (2 × 3), B (3 × 2), C = A B, and G = ∂L/∂C, with {shown}."
-    kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
+    terms = f"∂L/∂A₁₁ = 1 · 2 + 0.5 · 1 = {number(arrays['∂L/∂A'][0, 0])}"
+    parts.append(text(210, 266, terms, "big", sum=""))
+    of_a, of_b = (arrays[name].ravel().tolist() for name in ("∂L/∂A", "∂L/∂B"))
+    alt = f"A (2 × 3), B (3 × 2), C = A B, and G = ∂L/∂C, with ∂L/∂A: {of_a}; ∂L/∂B: {of_b}."
+    given = {name: array.tolist() for name, array in arrays.items() if len(name) == 1}
     says = "An element of A reaches one row of C, an element of B one column. Its gradient is that "
     says += "row or column of G times the element’s factors."
-    moved = f"Point at an element of <var>A</var> or <var>B</var>.{data(kept)}"
-    return figure("product", drawing(420, 284, parts, alt), says, moved)
+    moved = inline("Point at an element of A or B.") + data(given)
+    return figure("product", (420, 284), parts, alt, says, moved)

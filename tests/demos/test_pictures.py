@@ -105,7 +105,7 @@ def test_the_way_back_is_that_of_attention_backward(shown):
         button.click()
         for name in ("z", "p", "o", "part", "∂L/∂p", "∂L/∂z", "∂L/∂q"):
             value = page.text_content(f'[data-value="{name}"]')
-            assert value == way_back.shown(engine[name][t])
+            assert value == way_back.numbers(engine[name][t])
         assert page.evaluate(UNCLEAR) == []
 
 
