@@ -1,7 +1,8 @@
 """Demos · README's first picture, drawn: a wide file, and a narrow one for phones.
 
-What it shows is computed in `_back`. By the rules of hero.css its lines and bars draw themselves
-once over a pale picture of their end. Without motion and in print they are there at once.
+What it shows is computed in `_back`; `hero.html` is the file around it. By the rules of hero.css
+its lines and bars draw themselves once over a pale picture of their end. Without motion and in
+print they are there at once.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from demos.first._back import CASES, QUERIES, STATIONS, alt, facts, measure
+from demos.pages.templates import fill
 
 CSS = re.sub(r"\s+", " ", Path(__file__).with_name("hero.css").read_text("utf-8"))
 DECADES = range(-5, 2)  # what is smaller leaves the picture
@@ -94,19 +96,13 @@ NARROW = {  # with L at the top
 }
 
 
-def words(x, y, kind, text):
-    """Return a text of one or more lines, in which d_k is a variable with an index."""
-    index = r'<tspan font-style="italic">d</tspan><tspan class="k" dy="3">k</tspan><tspan dy="-3">'
-    first, *more = re.sub("d_k([^|]*)", index + r"\1</tspan>", text).split("|")
-    below = "".join(f'<tspan x="{x}" dy="1.25em">{line}</tspan>' for line in more)
-    return f'<text class="{kind.replace(".", " ")}" x="{x}" y="{y}">{first}{below}</text>'
-
-
-def path(kind, *lines):
-    """Return lines through points; a line of one point is a dot."""
-    ways = [" ".join(f"{x:.1f},{y:.1f}" for x, y in line) for line in lines]
-    ways = [f"M{way}" if " " in way else f"M{way}h0" for way in ways]
-    return f'<path class="{kind}" d="{"".join(ways).replace(".0", "")}"/>'
+def way(*lines):
+    """Return the d of a path: lines through points; a line of one point is a dot."""
+    ways = []
+    for line in lines:
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
+        ways.append(f"M{points}h0" if len(line) == 1 else f"M{points}")
+    return "".join(ways).replace(".0", "")
 
 
 def arrow(start, end):
@@ -116,53 +112,74 @@ def arrow(start, end):
 
 
 def shapes(usual, rare, stations, across, grid, bars):
-    """Yield the grid, the stations, the lines that are drawn from L back to q, and the bars."""
-    along, toward = [a for a, _ in stations], np.sign(stations[-1][0] - stations[0][0])
-    (middle, thick), way, one, ten = across
+    """Return what hero.html draws: boxes, and paths, each by its classes and its way."""
+    is_wide = stations[0][0] < stations[-1][0]  # from q to L is to the right, and not upwards
+    along = [a for a, _ in stations]
+    (middle, thick), back, one, ten = across
 
-    at = lambda a, b: (a, b) if toward == 1 else (b, a)
+    def at(a, b):
+        return (a, b) if is_wide else (b, a)
 
     def ratio(a, r):
         return at(a, one + (ten - one) * max(math.log10(r), DECADES[0]))
 
     lines = [[ratio(a, 10.0**power) for a in grid[0]] for power in DECADES]
-    yield path("grid", *lines, *([at(a, b) for b in grid[1]] for a in along))
+    lines += [[at(a, b) for b in grid[1]] for a in along]
+    behind, boxes = [("grid", way(*lines))], []
     for (a, _), (b, half) in pairwise(stations):
-        yield path("on", *arrow(at(a, middle), at(b - toward * (half + 3), middle)))
+        gap = half + 3 if is_wide else -half - 3
+        behind.append(("on", way(*arrow(at(a, middle), at(b - gap, middle)))))
     for name, (a, half) in zip(STATIONS, stations, strict=True):
-        (x, y), (w, h) = at(a, middle), at(half, thick)
-        size = f'x="{x - w}" y="{y - h}" width="{2 * w}" height="{2 * h}"'
-        yield f'<rect class="box" {size} rx="6"/>{words(x, y + 5, "key.mid", name)}'
+        boxes.append((*at(a, middle), *at(half, thick), name))
 
     level = [ratio(a, 1) for a in along]
     paths = [[ratio(a, r) for a, r in zip(along, c["line"], strict=True)] for c in (usual, rare)]
-    front = path("way", *arrow(at(along[-1], way), at(along[0], way)))
-    front += path("both without", level[3:]) + path("line", level)
-    front += path("line without", paths[0][3::-1]) + path("line rare without", paths[1][3::-1])
-    yield f'<g class="ghost">{front}</g><g class="{"down" if toward < 0 else "left"}ward">{front}'
-    yield path("dots without", *([point] for points in paths for point in points[:3]))
-    yield path("dots", *([point] for point in level)) + "</g>"
+    front = [
+        ("way", way(*arrow(at(along[-1], back), at(along[0], back)))),
+        ("both without", way(level[3:])),
+        ("line", way(level)),
+        ("line without", way(paths[0][3::-1])),
+        ("line rare without", way(paths[1][3::-1])),
+    ]
+    without = [[point] for points in paths for point in points[:3]]
+    drawn = []
     for case, places, (end, *_) in zip((usual, rare), bars, paths, strict=True):
         for name, a in zip(("with", "without"), places, strict=True):
-            yield path(f"bar {name} s4", [ratio(a, r) for r in case[name]])
+            drawn.append((f"bar {name} s4", way([ratio(a, r) for r in case[name]])))
             if case[name][0] < 10.0 ** DECADES[0]:
-                yield path(f"way {name} s4", *arrow(ratio(a, 1e-4), ratio(a, 1e-5)))
-        if toward == 1:
-            yield path("without s4", [end, (places[1] + 7, end[1])])
+                drawn.append((f"way {name} s4", way(*arrow(ratio(a, 1e-4), ratio(a, 1e-5)))))
+        if is_wide:
+            drawn.append(("without s4", way([end, (places[1] + 7, end[1])])))
+    return {
+        "behind": behind,
+        "boxes": boxes,
+        "front": front,
+        "motion": "leftward" if is_wide else "downward",
+        "dots_without": way(*without),
+        "dots": way(*([point] for point in level)),
+        "bars": drawn,
+    }
 
 
 def picture(usual, rare, size, labels, **place):
     """Return the text of a file."""
-    texts = labels.format(n=f"{QUERIES:,}", U=facts(usual), R=facts(rare)).strip().splitlines()
-    parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" class="hero" role="img" '
-        f'viewBox="0 0 {size[0]} {size[1]}" aria-label="{alt(usual, rare)}">',
-        f"<metadata>{json.dumps({'queries': QUERIES, 'cases': [usual, rare]})}</metadata>",
-        f'<style>{CSS}</style><rect width="{size[0]}" height="{size[1]}" rx="10"/>',
-        *shapes(usual, rare, **place),
-        *(words(*text.split(maxsplit=3)) for text in texts),
-    ]
-    return "\n".join([*parts, "</svg>\n"])
+    texts = []
+    for line in labels.format(n=f"{QUERIES:,}", U=facts(usual), R=facts(rare)).strip().splitlines():
+        x, y, kind, text = line.split(maxsplit=3)
+        texts.append((x, y, kind.replace(".", " "), text.split("|")))
+    numbers = json.dumps({"queries": QUERIES, "cases": [usual, rare]})
+    width, height = size
+    svg = fill(
+        "first/hero.html",
+        width=width,
+        height=height,
+        alt=alt(usual, rare),
+        numbers=numbers,
+        css=CSS,
+        labels=texts,
+        **shapes(usual, rare, **place),
+    )
+    return f"{svg}\n"
 
 
 def save_hero(folder, seed=0):

@@ -13,8 +13,6 @@ beside it. For demos that need no training, `demos/pictures/small` has that of a
 
 # %% Set-up
 
-from html import escape
-
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, gpt2
@@ -24,6 +22,7 @@ from demos.first._back import QUERIES, alt, facts
 from demos.first._hero import save_hero
 from demos.pages.publish import publish
 from demos.pages.tables import figure, inlined
+from demos.pages.templates import parts
 from minigrad import Steps, Tensor, cross_entropy, graph, log, no_grad, one_hot, softmax, unfused
 from minigrad.graphs.render import described
 from minigrad.optim import Adam
@@ -43,8 +42,7 @@ def show(drawing, name, caption):
 
 def show_text(drawing):
     """Show a graph as text."""
-    shown = f'<pre class="plain" tabindex="0">{escape(str(drawing))}</pre>'
-    page.html(shown, str(drawing), "below")
+    page.html(parts.plain(str(drawing)), str(drawing), "below")
 
 
 # %% README's first lines
@@ -66,13 +64,12 @@ show_text(first)
 cases = save_hero(chosen.out, chosen.seed)
 unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
 svg = inlined((chosen.out / "hero.svg").read_text("utf-8"), alt(*cases), "hero")
-told = [f"Without the scale, divided by with it: medians of {QUERIES:,} queries."]
-for said in map(facts, cases):
-    told.append(
-        f"{said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q; 8 of "
-        f"10 queries differ {said['without']}, and {said['with']} with the scale."
+page.say(f"Without the scale, divided by with it: medians of {QUERIES:,} queries.")
+for fact in map(facts, cases):
+    page.say(
+        f"{fact['keys']}, {fact['d_k']}: {fact['passed']} behind softmax, {fact['end']} at q; 8 of "
+        f"10 queries differ {fact['without']}, and {fact['with']} with the scale."
     )
-page.say("\n\n".join(told))
 page.html(figure(svg, ""), place="right")
 page.marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
 page.marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")

@@ -44,19 +44,18 @@ def picture() -> Markup:
     last = len(turns) - 1  # the turn that is seen until the script runs
     parts = []
 
-    def seen(at: list[int], *drawn: Markup) -> None:
-        """Draw what is seen at these turns."""
+    def seen(at: list[int], part: Markup) -> Markup:
         listed = " ".join(map(str, at))
-        parts.append(shapes.group(drawn, data={"at": listed}, hidden=last not in at))
+        return shapes.group([part], data={"at": listed}, hidden=last not in at)
 
     for start, end, up in LINKS:
         (x, y), (u, v) = PLACES[start], PLACES[end]
         edge = 46 if end == "L" else 40
         ends = [(x + 40, y + up), (u - edge, v + up)]
-        others = [i for i, (taken, _, _) in enumerate(turns) if taken != end]
-        (turn,) = set(range(len(turns))) - set(others)
-        seen(others, line(ends, "soft", tip=True))
-        seen([turn], line(ends[::-1], "back", tip=True))
+        turn = next(i for i, (taken, _, _) in enumerate(turns) if taken == end)
+        others = [i for i in range(len(turns)) if i != turn]
+        parts.append(seen(others, line(ends, "soft", tip=True)))
+        parts.append(seen([turn], line(ends[::-1], "back", tip=True)))
     for letter, made in MADE.items():
         x, y = PLACES[letter]
         parts.append(text(x, y - 25, made, "soft"))
@@ -65,20 +64,19 @@ def picture() -> Markup:
         name = f"{letter} = {number(float(value.array))}"
         for i, (taken, waiting, grads) in enumerate(turns):
             kind = "now" if taken == letter else "waits" if letter in waiting else ""
-            seen([i], box(x, y, name, kind, 92 if letter == "L" else 80))
+            parts.append(seen([i], box(x, y, name, kind, 92 if letter == "L" else 80)))
             if grads[letter]:
-                seen([i], text(x, y + 38, f"gradient {number(grads[letter])}", "back"))
+                gradient = f"gradient {number(grads[letter])}"
+                parts.append(seen([i], text(x, y + 38, gradient, "back")))
     sentences = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
     for taken, waiting, _ in turns[1:]:
         what = "sends each input its share" if named[taken].inputs else "has no inputs"
         rest = " and ".join(waiting) or "nothing"
         verb = "wait" if len(waiting) > 1 else "waits"
-        text_of_turn = f"{taken} is the newest that waits: it is taken, and {what}. Now {rest} {verb}."
-        sentences.append(text_of_turn)
-    # (a name, and not the word)
-    html = [inline(re.sub(r"\ba\b", "*a*", sentence)) for sentence in sentences]
+        sentence = f"{taken} is the newest that waits: it is taken, and {what}. Now {rest} {verb}."
+        sentences.append(re.sub(r"\ba\b", "*a*", sentence))  # (a name, and not the word)
     ends = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
     alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {ends}."
     says = "x is used twice, so its gradient is a sum: −0.5 from each use."
-    bar = fill("pictures/loop.html", sentences=html)
+    bar = fill("pictures/loop.html", sentences=list(map(inline, sentences)))
     return figure("loop", (470, 230), parts, alt, says, bar)

@@ -3,8 +3,8 @@
 import numpy as np
 from markupsafe import Markup
 
-from demos.pictures import data, figure, number, shapes, text
 from demos.pages.text import inline
+from demos.pictures import data, figure, number, shapes, text
 from minigrad import Tensor, gradients
 
 SIDE = 40

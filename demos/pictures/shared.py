@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 import minigrad
-from demos.pictures import box, figure, line, number, shapes, text
+from demos.pictures import box, figure, line, number, text
 from minigrad import Tensor, gradients
 
 

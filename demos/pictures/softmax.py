@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from attention.scaling import typical_query
 from demos.pages.page import data
-from demos.pages.templates import fill
+from demos.pages.templates import fill, parts
 from demos.pages.text import Links, formula, inline, sections
 from minigrad import Tensor, gradients, softmax
 
@@ -29,10 +29,10 @@ BEFORE = """Softmax turns scores x into weights y. Here the scores are a scale c
 q·k of a query with its keys, each of d_k numbers (chapter 11)."""
 
 
-def picture() -> str:
+def picture() -> Markup:
     """Return the part that both pages have, and where it is explained further."""
-    link = '<a href="softmax.html">What the scale does behind softmax</a>'
-    return f'<p>{inline(BEFORE)}</p>{by_hand()}<p class="after">{link}</p>'
+    link = parts.link("softmax.html", "What the scale does behind softmax")
+    return parts.paragraph(inline(BEFORE)) + by_hand() + parts.paragraph(link, "after")
 
 
 def by_hand() -> Markup:
@@ -40,18 +40,20 @@ def by_hand() -> Markup:
     return fill("pictures/softmax.html", **texts(formula))
 
 
-def texts(links: Links) -> dict[str, str]:
+def texts(links: Links) -> dict[str, Any]:
     """Return the texts of `softmax.md` as HTML, and what else softmax's part is filled with."""
     cases = {name: measured(*case) for name, case in CASES.items()}
     given = data([case["given"] for case in cases.values()])
-    found: dict[str, str] = {"still": Markup(still(cases["extreme"])), "cases": Markup(given)}
+    values: dict[str, Any] = {"still": still(cases["extreme"]), "cases": Markup(given)}
     for name, case in cases.items():
         (x, raw_x), (q, raw_q) = (size[[50, 100]] for size in case["sizes"])
-        found |= {f"{name}_x": times(raw_x / x), f"{name}_q": times(raw_q / q)}
-        found |= {f"{name}_size": f"{x:.3g}", f"{name}_root": f"{CASES[name][0] ** 0.5:.3g}"}
-        found[f"{name}_fewer"] = f"{float(f'{x / raw_x:.2g}'):,.0f}"
-    text = Template((HERE / "softmax.md").read_text(encoding="utf-8")).substitute(found)
-    return found | sections(text, links)
+        values[f"{name}_x"] = times(raw_x / x)
+        values[f"{name}_q"] = times(raw_q / q)
+        values[f"{name}_size"] = f"{x:.3g}"
+        values[f"{name}_root"] = f"{CASES[name][0] ** 0.5:.3g}"
+        values[f"{name}_fewer"] = f"{float(f'{x / raw_x:.2g}'):,.0f}"
+    text = Template((HERE / "softmax.md").read_text(encoding="utf-8")).substitute(values)
+    return values | sections(text, links)
 
 
 def measured(d_k: int, keys: int, seed: int) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def measured(d_k: int, keys: int, seed: int) -> dict[str, Any]:
     (of_x,) = gradients(y, [x], of_y)
     departures = of_y - (y.data * of_y).sum(axis=-1, keepdims=True)
     rows = {"x": x.data, "y": y.data, "g": of_y, "departures": departures, "of_x": of_x}
-    sizes = [np.sqrt((each**2).mean(axis=-1)) for each in (of_x, scales * of_x @ k)]
+    sizes = [np.sqrt((gradient**2).mean(axis=-1)) for gradient in (of_x, scales * of_x @ k)]
     styles, span = {}, np.ptp(of_y) + np.ptp(departures)
     for name, values in rows.items():  # a row keeps its unit; a departure has the same as g
         low, high = min(values.min(), 0), max(values.max(), 0)
@@ -80,19 +82,18 @@ def times(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio > 0.095 else f"1/{float(f'{1 / ratio:.2g}'):,.0f}"
 
 
-def still(found: dict[str, Any]) -> str:
-    """Return a query's rows at three scales as a table, for a reader without JavaScript."""
-    shown = []
+def still(case: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return a query's RMS at x and q and its rows at three scales, for a table."""
+    tables = []
     for scale, at in SCALES.items():
-        of_x, of_q = (formula(_short(size[at])) for size in found["sizes"])
-        said = f"c = {formula(scale)}: RMS at the scores {of_x}, at q {of_q}"
-        shown.append(f'<tr><th colspan="6" scope="rowgroup">{said}</th></tr>')
-        for name, values in found["rows"].items():
-            cells = "".join(f'<td class="number">{formula(_short(x))}</td>' for x in values[at])
-            shown.append(f'<tr><th scope="row">{formula(NAMES[name])}</th>{cells}</tr>')
-    return f'<div class="formula" tabindex="0"><table>{"".join(shown)}</table></div>'
+        of_x, of_q = (_short(size[at]) for size in case["sizes"])
+        rows = []
+        for name, values in case["rows"].items():
+            rows.append((formula(NAMES[name]), [_short(x) for x in values[at]]))
+        tables.append((formula(scale), of_x, of_q, rows))
+    return tables
 
 
-def _short(x: float) -> str:
+def _short(x: float) -> Markup:
     """Return a number with three digits, a small one with a power of ten."""
-    return re.sub(r"e-0*", "·10^-", f"{x:.3g}")
+    return formula(re.sub(r"e-0*", "·10^-", f"{x:.3g}"))
