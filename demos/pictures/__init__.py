@@ -42,7 +42,7 @@ Axes = tuple[float, float, float, float]  # where (0, 0) is, and how far 1 is ri
 def figure(
     name: str,
     size: tuple[int, int],
-    parts: Sequence[Markup],
+    parts: Sequence[str],
     alt: str,
     says: str,
     controls: str = "",

@@ -1,14 +1,13 @@
 """Pictures · Bars: the weights of a query above, and the gradient at its scores below."""
 
 import numpy as np
-from markupsafe import Markup
 
 from attention.scaling import typical_query
 from demos.pictures import shapes
 from minigrad import Tensor, gradients, softmax
 
 
-def bars() -> Markup:
+def bars() -> str:
     """Return a picture: the weights of a query above, and the gradient at its scores below."""
     q, k, v, g = typical_query(512, keys=5, rng=np.random.default_rng(0))
     scores = Tensor((q @ k.T / np.sqrt(512)).ravel(), requires_grad=True)

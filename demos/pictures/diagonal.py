@@ -1,7 +1,6 @@
 """Pictures · A diagonal Jacobian is an elementwise product (chapter 3.1)."""
 
 import numpy as np
-from markupsafe import Markup
 
 from demos.pictures import figure, number, shapes, text
 from minigrad import Tensor, gradients
@@ -9,7 +8,7 @@ from minigrad import Tensor, gradients
 SIDE = 34
 
 
-def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[Markup]:
+def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[str]:
     """Return a matrix of numbers, its zeros pale, from its corner on."""
     parts = []
     for (i, j), value in np.ndenumerate(np.atleast_2d(numbers)):
@@ -19,7 +18,7 @@ def cells(x: float, y: float, numbers: np.ndarray, kind: str) -> list[Markup]:
     return parts
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: g times the Jacobian of y = x², and the product that it comes to."""
     x, g = Tensor([1.0, -2.0, 0.5, 3.0], requires_grad=True), np.array([1.0, 0.5, -1.0, 2.0])
     (back,) = gradients(x**2, [x], g)

@@ -1,7 +1,6 @@
 """Pictures · Sinusoidal positions are dials: a hand for each pair of features (chapter 14)."""
 
 import numpy as np
-from markupsafe import Markup
 
 from attention.positions import sinusoidal
 from demos.pictures import data, figure, line, number, shapes, slider, text
@@ -12,7 +11,7 @@ RADII = {"cross": 41, "ink": 29}  # of the later hand and of the one now
 HANDS = {"cross": "cross", "ink": "ink heavy"}
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: four dials at one position, and a second hand for a later one."""
     now, later = sinusoidal(SHIFT + 1, D_MODEL, start=POSITION)[[0, -1]].reshape(2, -1, 2)
     turns = SHIFT * np.arctan2(*sinusoidal(1, D_MODEL, start=1).reshape(-1, 2).T)

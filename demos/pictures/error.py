@@ -1,7 +1,6 @@
 """Pictures · The V of error against step (chapter 4.1)."""
 
 import numpy as np
-from markupsafe import Markup
 
 from demos.pictures import data, figure, line, number, place, shapes, slider, text
 from minigrad.checks.differences import difference
@@ -15,7 +14,7 @@ def error(power: float) -> float:
     return abs(difference(lambda x: x * x * x, 1.0, 1.0, 10.0**power) - 3.0)
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: the errors, and two lines that explain them."""
     at = lambda power, wrong: place(AXES, power, np.log10(max(wrong, FLOOR)))
     errors = [error(power) for power in STEPS]

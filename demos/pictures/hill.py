@@ -5,7 +5,6 @@ and J is softmax's derivative. So one draw of scores and of ∂L/∂p serves eve
 """
 
 import numpy as np
-from markupsafe import Markup
 
 from attention.scaling import DEAD
 from demos.pictures import data, figure, line, number, place, shapes, slider, text
@@ -34,7 +33,7 @@ def ratio(drawn: np.ndarray, keys: int, d_k: int) -> np.ndarray:
     return np.quantile(without, ranks) / np.median(scaled)
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: the map with a point, and the hill with the two places it compares."""
     drawn, cells = normal(SEED, 2 * HALF), []
     parts = [text(12, 22, "without the scale / with it", "start"), text(40, 48, "d_k", "end soft")]

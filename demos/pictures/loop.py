@@ -2,8 +2,6 @@
 
 import re
 
-from markupsafe import Markup
-
 from demos.pages.templates import fill
 from demos.pages.text import inline
 from demos.pictures import box, figure, line, number, shapes, text
@@ -38,13 +36,13 @@ def walk() -> tuple[dict[str, Value], list[Turn]]:
     return named, turns
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: at each turn the box that is taken, those that wait, and the gradients."""
     named, turns = walk()
     last = len(turns) - 1  # the turn that is seen until the script runs
     parts = []
 
-    def seen(at: list[int], part: Markup) -> Markup:
+    def seen(at: list[int], part: str) -> str:
         listed = " ".join(map(str, at))
         return shapes.group([part], data={"at": listed}, hidden=last not in at)
 

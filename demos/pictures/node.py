@@ -1,7 +1,5 @@
 """Pictures · A line of code, and a node appears (chapter 1.2)."""
 
-from markupsafe import Markup
-
 from demos.pictures import figure, line, number, shapes, text
 from minigrad import Tensor, no_grad
 
@@ -13,7 +11,7 @@ ROWS = (  # of each tensor: its name, the line that makes it, and what is said o
 )
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: four lines and the tensors they make, two of which hold a node."""
     x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * x

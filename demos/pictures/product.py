@@ -1,7 +1,6 @@
 """Pictures · A row times a column: what an element reaches, and what comes back (chapter 3.5)."""
 
 import numpy as np
-from markupsafe import Markup
 
 from demos.pages.text import inline
 from demos.pictures import data, figure, number, shapes, text
@@ -22,7 +21,7 @@ def numbers() -> dict[str, np.ndarray]:
     return {"A": a.data, "B": b.data, "C": c.data, "G": g, "∂L/∂A": of_a, "∂L/∂B": of_b}
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: four matrices, and the sum for A₁₁; another element can be pointed at."""
     arrays, parts = numbers(), []
     for name, (x, y) in PLACES.items():

@@ -1,14 +1,13 @@
 """Pictures · One gradient, shared by sum, mean and maximum (chapter 3.4)."""
 
 import numpy as np
-from markupsafe import Markup
 
 import minigrad
 from demos.pictures import box, figure, line, number, text
 from minigrad import Tensor, gradients
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: three reductions of the same four numbers, and what each sends back."""
     parts, shares = [], []
     for n, rule in enumerate((minigrad.sum, minigrad.mean, minigrad.max)):

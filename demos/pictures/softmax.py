@@ -29,7 +29,7 @@ BEFORE = """Softmax turns scores x into weights y. Here the scores are a scale c
 q·k of a query with its keys, each of d_k numbers (chapter 11)."""
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the part that both pages have, and where it is explained further."""
     link = parts.link("softmax.html", "What the scale does behind softmax")
     return parts.paragraph(inline(BEFORE)) + by_hand() + parts.paragraph(link, "after")

@@ -1,7 +1,6 @@
 """Pictures · Attention in tiles over T × S, with the running maximum (chapter 12)."""
 
 import numpy as np
-from markupsafe import Markup
 
 from demos.pictures import figure, line, number, shapes, text
 
@@ -19,7 +18,7 @@ def running(z: np.ndarray) -> list[tuple[float, float]]:
     return pairs
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: the scores of one query are read two by two, and m and l follow."""
     z = np.array([1.0, 0.0, 2.0, -1.0, 0.5, 1.5])
     pairs = running(z)

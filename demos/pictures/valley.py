@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from markupsafe import Markup
 
 from demos.pages.templates import fill
 from demos.pictures import Axes, data, figure, line, number, place, shapes, slider, text
@@ -38,7 +37,7 @@ def path(name: str, rate: float = RATE, steps: int = STEPS) -> np.ndarray:
     return np.array(places)
 
 
-def contours(axes: Axes) -> list[Markup]:
+def contours(axes: Axes) -> list[str]:
     """Return a panel: lines along which f is equal, and the numbers along x and y."""
     (x, y), zero = place(axes, *MINIMUM), axes[1]
     ways = []
@@ -53,7 +52,7 @@ def contours(axes: Axes) -> list[Markup]:
     return parts + [text(place(axes, x, 0)[0], zero + 30, number(x), "soft") for x in range(-1, 5)]
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: SGD without and with momentum above, Adam without and with decay below."""
     parts, ends = [part for axes in PANELS for part in contours(axes)], []
     parts.append(text(28, 22, "f = ½ (x - 4)² + 10 (y - 1)²", "start"))

@@ -1,7 +1,5 @@
 """Pictures · Values that wait, and why the newest is taken first (chapter 2.1)."""
 
-from markupsafe import Markup
-
 from demos.pictures import box, figure, line, number, shapes, text
 from minigrad import Tensor, gradients
 
@@ -15,7 +13,7 @@ ARROWS = (  # of what is sent: the points of its arrow, and of its label
 )
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: what each value sends back, and the sums that two orders give."""
     x = Tensor(3.0, requires_grad=True)
     a = x * x

@@ -40,7 +40,7 @@ def numbers(x: np.ndarray) -> str:
     return f"({listed})" if np.size(x) > 1 else listed
 
 
-def picture() -> Markup:
+def picture() -> str:
     """Return the figure: the lane forward, the lane back, and the first query's numbers in both."""
     arrays = passes()
     first = {name: numbers(x[0]) for name, x in arrays.items() if name != "L"}
