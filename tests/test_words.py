@@ -394,17 +394,27 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
             exec(statement, names)
 
 
-def test_an_option_of_pytorchs_is_refused_with_the_word_here():
-    found = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
-    found += [f for f in vars(TensorWords).values() if callable(f)]
-    words = ("dim", "axis"), ("keepdim", "keepdims")
-    for function, (theirs, ours) in itertools.product(found, words):
+FUNCTIONS = {name: getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)}
+FUNCTIONS |= {f"Tensor.{name}": f for name, f in vars(TensorWords).items() if name[0] != "_"}
+FUNCTIONS = {name: f for name, f in FUNCTIONS.items() if callable(f)}
+
+
+def test_a_wrong_option_is_refused_with_the_name_that_is_typed_and_with_an_option_that_is_there():
+    """(PyTorch's word for an option gets ours where the function has it, and nowhere else.)"""
+    theirs = {"dim": "axis", "keepdim": "keepdims", "bad": "bad"}
+    for (name, function), (option, ours) in itertools.product(FUNCTIONS.items(), theirs.items()):
         parameters = inspect.signature(function).parameters
-        if ours in parameters:
-            given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
-            said = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
-            with pytest.raises(TypeError, match=said):
-                function(*given, **{theirs: True})
+        given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
+        said = rf"^{name}\(\) got an unexpected keyword argument '{option}'"
+        hint = f"; instead of {option}= use {ours}=" if ours in parameters else ""
+        with pytest.raises(TypeError, match=f"{said}{hint}$"):
+            function(*given, **{option: True})
+    for call in (lambda t: t.sum(0, True), lambda t: t.swapaxes(0)):  # (and any other TypeError)
+        with pytest.raises(TypeError, match=r"^Tensor\.(sum|swapaxes)\(\) (takes|missing) "):
+            call(leaf())
+
+
+def test_a_former_option_is_refused_with_the_present_one():
     for optimizer in (SGD, Adam):
         with pytest.raises(
             TypeError, match="; instead of weight_decay= use weight_decay= of AdamW$"
@@ -412,6 +422,16 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
             optimizer([leaf()], lr=0.1, weight_decay=0.1)
     with pytest.raises(TypeError, match="; instead of decay= use weight_decay= of AdamW$"):
         AdamW([leaf()], decay=0.1)  # (its name until 0.1.0)
+
+
+@minigrad.engine.hints.in_our_words
+def mean_of_all(x, axis=None, **options):
+    return x.mean(axis=axis, **options)
+
+
+def test_an_option_that_a_function_passes_on_is_explained_once_and_other_errors_stay():
+    with pytest.raises(TypeError, match=r"^Tensor\.mean\(\) .*'dim'; instead of dim= use axis=$"):
+        mean_of_all(leaf(), dim=1)
     with pytest.raises(TypeError, match="'NoneType'$"):  # (not an error about an option)
         minigrad.primitive(lambda x, /, *, dim: (x + None, None))(leaf(), dim=0)
 
