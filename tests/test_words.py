@@ -339,6 +339,33 @@ def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
             np.testing.assert_array_equal(f(Tensor(numbers)).data, f(numbers), strict=True)
 
 
+STACK = np.random.default_rng(7).uniform(0.2, 2.0, (2, 3, 5))
+OTHER_ROWS = {  # the table's rows with another name than that of their operation
+    np.amax: lambda x: np.amax(x, axis=1),
+    np.amin: lambda x: np.amin(x, axis=(0, 2), keepdims=True),
+    np.copy: lambda x: np.copy(x),
+    np.fabs: lambda x: np.fabs(x * [1, -1, 1, -1, 1]) * x,
+    np.linalg.cross: lambda x: np.linalg.cross(x[..., :3], x[..., 2:]),
+    np.linalg.inv: lambda x: np.linalg.inv(x[:, :, 1:4]),
+    np.linalg.norm: lambda x: np.linalg.norm(x, axis=1),
+    np.linalg.outer: lambda x: np.linalg.outer(x[0, 1], x[1, :, 2]),
+    np.linalg.solve: lambda x: np.linalg.solve(x[:, :, 1:4], x[:, :, :2]),
+    np.matrix_transpose: lambda x: np.matrix_transpose(x),
+}
+
+
+def test_a_row_under_another_name_gives_numpys_value_and_its_derivative():
+    named = {f for f, operation in RECORDED.items() if f.__name__ != operation.__name__}
+    assert named - METHODS_ALONE <= {*OTHER_ROWS, np.absolute}  # (np.absolute is np.abs)
+    for function, call in OTHER_ROWS.items():
+        y = call(leaf(STACK))
+        assert type(y) is Tensor and y.requires_grad, function
+        np.testing.assert_allclose(y.data, call(STACK), rtol=1e-12, strict=True)
+        assert minigrad.gradcheck(call, STACK), function
+    t = leaf(STACK)  # (and a method without an argument)
+    np.testing.assert_array_equal(t.transpose().data, STACK.transpose(), strict=True)
+
+
 def test_axes_may_be_a_tuple_and_the_order_of_a_vectors_norm_2():
     for call in (
         lambda x: x.transpose((0, 1)) + np.transpose(x, (-2, -1)) + x.transpose(1, 0).T,
