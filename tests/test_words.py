@@ -75,6 +75,12 @@ def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(othe
             np.testing.assert_array_equal(answer, expected, strict=True)
 
 
+def test_the_record_has_the_inputs_in_the_order_in_which_they_are_typed():
+    t = leaf()
+    for op in (*OPERATORS, *UFUNCS_OF_TWO):
+        assert op(t, 2.0).node.inputs[0] is t and op(2.0, t).node.inputs[1] is t, op
+
+
 def test_an_operator_of_one_tensor_records():
     for op in (operator.neg, operator.pos, abs):
         y = op(leaf(A - 1))
@@ -112,6 +118,16 @@ def test_a_question_is_answered_as_the_array_would():
     for call in ANSWERS.values():
         assert not isinstance(call(leaf()), Tensor)
         np.testing.assert_array_equal(call(leaf()), call(A))
+
+
+def test_a_plain_answer_heeds_numpys_options_and_a_tensor_among_them():
+    for call in (
+        lambda t: np.argmax(t, axis=1),
+        lambda t: np.round(t, decimals=1),
+        lambda t: np.isclose(a=A + 0.05, b=t, rtol=0.1),
+        lambda t: np.searchsorted([0.5, 1.0, 1.5], v=t, side="right"),
+    ):
+        np.testing.assert_array_equal(call(leaf()), call(A), strict=True)
 
 
 def test_a_copy_has_memory_of_its_own_for_every_dtype():
