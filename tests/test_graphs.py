@@ -16,6 +16,7 @@ from minigrad.graphs.names import numbered, unique_names
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import colour
 from minigrad.graphs.summary import Summary
+from minigrad.nn import LayerNorm
 
 rng = np.random.default_rng(0)
 
@@ -125,6 +126,12 @@ def test_names_come_from_a_layer_or_from_a_mapping():
     assert "words" in titles(drawing) and {"w_q.weight", "w_o.weight"} <= shown
 
 
+def test_the_leaves_of_a_layer_stand_inside_its_box_also_if_nothing_names_them_in_a_model():
+    drawing = graph(LayerNorm(6)(leaf(3, 6, name="x")))
+    assert titles(drawing) == ["x", "layer_norm"]
+    assert [row.text for row in drawing.boxes[1].rows] == ["gain", "bias"]
+
+
 def test_colours_follow_a_log_scale_between_the_limits():
     shades = [colour(10.0**e, (1e-4, 1.0)) for e in range(-5, 2)]
     assert shades[0] == shades[1] and shades[5] == shades[6]  # beyond the ends: the ends
@@ -206,7 +213,13 @@ def test_saving_draws_by_the_ending(tmp_path, ending, start):
 def test_saving_dot_needs_no_renderer(tmp_path, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("asked to draw"))
     drawing = graph(leaf(2) * 2.0)
-    assert drawing.save(str(tmp_path / "x.dot")).read_text() == drawing.source
+    for name in ("x.dot", "y.DOT"):
+        assert drawing.save(str(tmp_path / name)).read_text() == drawing.source
+
+
+def test_the_data_of_a_drawing_has_three_digits():
+    (x, multiply) = graph((leaf() * np.pi), grads=True).data()["boxes"]
+    assert (x["grad"], multiply["grad"]) == (3.14, 1)
 
 
 def test_the_wheels_program_is_found_beside_python(monkeypatch):

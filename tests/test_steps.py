@@ -106,6 +106,11 @@ def test_a_backward_in_the_block_is_noted_as_steps_backward_is(tmp_path):
         assert [box.grad for box in boxes] == [box.grad for box in expected]
     pages = [each.save(tmp_path / "x.html").read_text() for each in (steps, other)]
     assert pages[0] == pages[1]
+    loss, steps, _ = passed(
+        lambda loss, steps: steps.backward(loss, 2.0)
+    )  # (a drawing's seed is 1)
+    boxes = graph(loss, grads=True, steps=steps).boxes
+    assert [box.grad for box in boxes] == [box.grad for box in expected]
     loss, steps, _ = passed(lambda loss, steps: None)
     with pytest.raises(ValueError, match=r"^no backward pass was noted: call steps\.backward"):
         steps.save(tmp_path / "x.html")

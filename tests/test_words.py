@@ -75,6 +75,12 @@ def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(othe
             np.testing.assert_array_equal(answer, expected, strict=True)
 
 
+def test_the_record_has_the_inputs_in_the_order_in_which_they_are_typed():
+    t = leaf()
+    for op in (*OPERATORS, *UFUNCS_OF_TWO):
+        assert op(t, 2.0).node.inputs[0] is t and op(2.0, t).node.inputs[1] is t, op
+
+
 def test_an_operator_of_one_tensor_records():
     for op in (operator.neg, operator.pos, abs):
         y = op(leaf(A - 1))
@@ -112,6 +118,16 @@ def test_a_question_is_answered_as_the_array_would():
     for call in ANSWERS.values():
         assert not isinstance(call(leaf()), Tensor)
         np.testing.assert_array_equal(call(leaf()), call(A))
+
+
+def test_a_plain_answer_heeds_numpys_options_and_a_tensor_among_them():
+    for call in (
+        lambda t: np.argmax(t, axis=1),
+        lambda t: np.round(t, decimals=1),
+        lambda t: np.isclose(a=A + 0.05, b=t, rtol=0.1),
+        lambda t: np.searchsorted([0.5, 1.0, 1.5], v=t, side="right"),
+    ):
+        np.testing.assert_array_equal(call(leaf()), call(A), strict=True)
 
 
 def test_a_copy_has_memory_of_its_own_for_every_dtype():
@@ -339,6 +355,33 @@ def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
             np.testing.assert_array_equal(f(Tensor(numbers)).data, f(numbers), strict=True)
 
 
+STACK = np.random.default_rng(7).uniform(0.2, 2.0, (2, 3, 5))
+OTHER_ROWS = {  # the table's rows with another name than that of their operation
+    np.amax: lambda x: np.amax(x, axis=1),
+    np.amin: lambda x: np.amin(x, axis=(0, 2), keepdims=True),
+    np.copy: lambda x: np.copy(x),
+    np.fabs: lambda x: np.fabs(x * [1, -1, 1, -1, 1]) * x,
+    np.linalg.cross: lambda x: np.linalg.cross(x[..., :3], x[..., 2:]),
+    np.linalg.inv: lambda x: np.linalg.inv(x[:, :, 1:4]),
+    np.linalg.norm: lambda x: np.linalg.norm(x, axis=1),
+    np.linalg.outer: lambda x: np.linalg.outer(x[0, 1], x[1, :, 2]),
+    np.linalg.solve: lambda x: np.linalg.solve(x[:, :, 1:4], x[:, :, :2]),
+    np.matrix_transpose: lambda x: np.matrix_transpose(x),
+}
+
+
+def test_a_row_under_another_name_gives_numpys_value_and_its_derivative():
+    named = {f for f, operation in RECORDED.items() if f.__name__ != operation.__name__}
+    assert named - METHODS_ALONE <= {*OTHER_ROWS, np.absolute}  # (np.absolute is np.abs)
+    for function, call in OTHER_ROWS.items():
+        y = call(leaf(STACK))
+        assert type(y) is Tensor and y.requires_grad, function
+        np.testing.assert_allclose(y.data, call(STACK), rtol=1e-12, strict=True)
+        assert minigrad.gradcheck(call, STACK), function
+    t = leaf(STACK)  # (and a method without an argument)
+    np.testing.assert_array_equal(t.transpose().data, STACK.transpose(), strict=True)
+
+
 def test_axes_may_be_a_tuple_and_the_order_of_a_vectors_norm_2():
     for call in (
         lambda x: x.transpose((0, 1)) + np.transpose(x, (-2, -1)) + x.transpose(1, 0).T,
@@ -394,17 +437,27 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
             exec(statement, names)
 
 
-def test_an_option_of_pytorchs_is_refused_with_the_word_here():
-    found = [getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)]
-    found += [f for f in vars(TensorWords).values() if callable(f)]
-    words = ("dim", "axis"), ("keepdim", "keepdims")
-    for function, (theirs, ours) in itertools.product(found, words):
+FUNCTIONS = {name: getattr(minigrad, name) for name in (*ops.__all__, *functional.__all__)}
+FUNCTIONS |= {f"Tensor.{name}": f for name, f in vars(TensorWords).items() if name[0] != "_"}
+FUNCTIONS = {name: f for name, f in FUNCTIONS.items() if callable(f)}
+
+
+def test_a_wrong_option_is_refused_with_the_name_that_is_typed_and_with_an_option_that_is_there():
+    """(PyTorch's word for an option gets ours where the function has it, and nowhere else.)"""
+    theirs = {"dim": "axis", "keepdim": "keepdims", "bad": "bad"}
+    for (name, function), (option, ours) in itertools.product(FUNCTIONS.items(), theirs.items()):
         parameters = inspect.signature(function).parameters
-        if ours in parameters:
-            given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
-            said = rf"unexpected keyword argument '{theirs}'; instead of {theirs}= use {ours}=$"
-            with pytest.raises(TypeError, match=said):
-                function(*given, **{theirs: True})
+        given = [leaf() for p in parameters.values() if p.default is p.empty and p.kind < 2]
+        said = rf"^{name}\(\) got an unexpected keyword argument '{option}'"
+        hint = f"; instead of {option}= use {ours}=" if ours in parameters else ""
+        with pytest.raises(TypeError, match=f"{said}{hint}$"):
+            function(*given, **{option: True})
+    for call in (lambda t: t.sum(0, True), lambda t: t.swapaxes(0)):  # (and any other TypeError)
+        with pytest.raises(TypeError, match=r"^Tensor\.(sum|swapaxes)\(\) (takes|missing) "):
+            call(leaf())
+
+
+def test_a_former_option_is_refused_with_the_present_one():
     for optimizer in (SGD, Adam):
         with pytest.raises(
             TypeError, match="; instead of weight_decay= use weight_decay= of AdamW$"
@@ -412,6 +465,16 @@ def test_an_option_of_pytorchs_is_refused_with_the_word_here():
             optimizer([leaf()], lr=0.1, weight_decay=0.1)
     with pytest.raises(TypeError, match="; instead of decay= use weight_decay= of AdamW$"):
         AdamW([leaf()], decay=0.1)  # (its name until 0.1.0)
+
+
+@minigrad.engine.hints.in_our_words
+def mean_of_all(x, axis=None, **options):
+    return x.mean(axis=axis, **options)
+
+
+def test_an_option_that_a_function_passes_on_is_explained_once_and_other_errors_stay():
+    with pytest.raises(TypeError, match=r"^Tensor\.mean\(\) .*'dim'; instead of dim= use axis=$"):
+        mean_of_all(leaf(), dim=1)
     with pytest.raises(TypeError, match="'NoneType'$"):  # (not an error about an option)
         minigrad.primitive(lambda x, /, *, dim: (x + None, None))(leaf(), dim=0)
 

@@ -8,6 +8,7 @@ functions of NumPy's that no table of chapter 1.4 has.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
@@ -124,12 +125,20 @@ def refuse_name(module: str, name: str) -> NoReturn:
     raise AttributeError(f"{said}: use {here}", name=name, obj=None)
 
 
-def complete(error: TypeError, options: Iterable[str]) -> None:
-    """Complete Python's error with our name for PyTorch's option, or with how rng is made."""
+def complete(error: TypeError, function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Complete Python's error about a call of the function, if another word or `rng` is meant.
+
+    A former name of an option, or PyTorch's, gets ours if the function has it; a missing `rng` gets
+    the way to make one.
+    """
     said = str(error).partition(". Did you mean")[0]  # (the guess of Python 3.13)
-    for word in [f"{option}=" for option in options if f"'{option}'" in said]:
-        if word in OTHER_WORDS and "; instead of " not in said:
-            error.args = (f"{said}; instead of {word} use {OTHER_WORDS[word]}",)
+    if not said.startswith(f"{function.__qualname__}() "):  # an error inside of it
+        return
+    for option in options:
+        here = OTHER_WORDS.get(f"{option}=", "")
+        is_there = here[-1:] != "=" or here[:-1] in inspect.signature(function).parameters
+        if here and is_there and f"'{option}'" in said:
+            error.args = (f"{said}; instead of {option}= use {here}",)
     if " missing " in said and said.endswith("'rng'"):
         error.args = (f"{said}; pass rng=np.random.default_rng(seed)",)
 
@@ -142,7 +151,7 @@ def in_our_words(function: F) -> F:
         try:
             return function(*args, **options)
         except TypeError as error:
-            complete(error, options)
+            complete(error, function, options)
             raise
 
     return called  # type: ignore[return-value]

@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.record import WATCHERS, Node, is_recording, recording
-from minigrad.engine.replay import ends, replay
-from minigrad.engine.tensor import Array, Tensor, describe, now, result
+from minigrad.engine.replay import ends, refuse_changed, replay
+from minigrad.engine.tensor import Array, Tensor, now, result
 
 _ARGUMENT = object()  # in the place of each Tensor among f's arguments
 
@@ -75,12 +75,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """Return the gradients of the inputs: run f once more and replay the record of that run."""
-        for x in inputs:
-            if x._time > made:
-                raise RuntimeError(
-                    f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
-                    "forward pass; run the forward pass again after each change"
-                )
+        refuse_changed(inputs, made, "recompute(f, …) cannot run f again")
         wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
         found = replay(again(*inputs), g, wanted, since=since)
         # (pop: an input at two positions gets its whole gradient at the first, and then zeros)

@@ -244,16 +244,21 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
     forward pass. A fused rule works on arrays only; its definition takes its place.
     """
     node: Any = t.node
-    for x in inputs:
-        if x._time > t._time:
-            raise RuntimeError(
-                f"{node.name} cannot be differentiated again: {describe(x)} was changed after the "
-                "forward pass; run the forward pass again after each change"
-            )
+    refuse_changed(inputs, t._time, f"{node.name} cannot be differentiated again")
     if hasattr(node.rule, "definition"):
         return partial(by_definition, node, inputs)
     variables = [x if x._requires_grad else x._array for x in inputs]  # constants stay arrays
     return node.rule(*variables, **node.options)[1:]
+
+
+def refuse_changed(inputs: tuple[Tensor, ...], made: int, what: str) -> None:
+    """Refuse inputs that were given another array after the time at which a result was made."""
+    for x in inputs:
+        if x._time > made:
+            raise RuntimeError(
+                f"{what}: {describe(x)} was changed after the forward pass; run the forward pass "
+                "again after each change"
+            )
 
 
 def _all_at_once(

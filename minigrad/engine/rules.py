@@ -149,7 +149,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             shapes = " and ".join(describe(x) for x in inputs)
             raise type(error)(f"{rule.__name__} of {shapes}: {error}") from error
         except TypeError as error:
-            complete(error, options)
+            complete(error, rule, options)
             raise
         if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
             return value

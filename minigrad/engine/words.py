@@ -210,8 +210,10 @@ class TensorWords(NDArrayOperatorsMixin):
     def cumsum(self, axis: int | None = None) -> Tensor:
         return RECORDED[np.cumsum](self, axis=axis)
 
-    def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
-        return RECORDED[np.clip](self, a_min, a_max, **limits)
+    def clip(
+        self, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+    ) -> Tensor:
+        return RECORDED[np.clip](self, a_min, a_max, min=min, max=max)
 
     def reshape(self, *shape: Any) -> Tensor:
         return RECORDED[np.reshape](self, shape=shape[0] if len(shape) == 1 else shape)
@@ -267,6 +269,11 @@ class TensorWords(NDArrayOperatorsMixin):
             """Raise AttributeError with NumPy's word for an attribute that Python did not find."""
             # (With name= and obj=, Python adds no guess of its own.)
             raise AttributeError(_advice(name), name=name, obj=None)
+
+
+# Python's errors then say Tensor.sum, as a program does, and not TensorWords.sum.
+for method in filter(inspect.isfunction, vars(TensorWords).values()):
+    inspect.unwrap(method).__qualname__ = f"Tensor.{method.__name__}"
 
 
 def _plain(x: Any) -> Any:

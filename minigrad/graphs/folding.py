@@ -415,6 +415,6 @@ class Drawing:
             yield from (grad for _, grad in box.strip)
 
     def data(self) -> dict[str, Any]:
-        """Return the boxes, the arrows and the limits as plain data, for JSON."""
+        """Return the boxes, the arrows and the limits as plain data, to three digits, for JSON."""
         boxes, links = plain(self.boxes, 3), plain(self.links, 3)
         return {"boxes": boxes, "links": links, "limits": self.limits}
