@@ -11,6 +11,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,7 +36,8 @@ class Run:
     one the Run writes a checkpoint to the demo's folder: the model, the optimizer, the generator
     and what was measured. After Ctrl-C, or SIGTERM, the current step is finished, the checkpoint is
     written, and the program ends with a sentence. `--resume` starts from that file and gives the
-    same weights bit for bit.
+    same weights bit for bit. Without it, what an earlier run has saved is removed, once the first
+    checkpoint of this run is written.
     """
 
     def __init__(
@@ -62,6 +64,10 @@ class Run:
             self._go_on()
         else:
             self._save()  # (fails now if it cannot be written)
+        while chosen.earlier:
+            path = chosen.earlier.pop()
+            if path != self.path:
+                path.unlink(missing_ok=True)
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
@@ -146,12 +152,14 @@ class Run:
         self.history = facts["history"]
 
 
-def forget(chosen: Namespace) -> None:
-    """Remove what an earlier run of this demo has saved in its folder: it is not to be resumed."""
+def checkpoints(chosen: Namespace) -> list[Path]:
+    """Return the checkpoints in the demo's folder that a run of the same demo has saved."""
+    paths = []
     for path in chosen.out.glob("*.safetensors"):
         with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
             if checkpoint_facts(path).get("demo") == chosen.demo:
-                path.unlink()
+                paths.append(path)
+    return paths
 
 
 class Marks:

@@ -24,6 +24,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -57,6 +58,7 @@ class Part:
 
 def publish(chosen: Namespace) -> Published:
     """Begin the page of the script that calls; `chosen` is what `options` returned."""
+    import_module("matplotlib")  # (its first picture comes after the work, and is then refused)
     refuse_to_replace(chosen.out / "index.html")
     return Published(chosen, sys._getframe(1).f_globals)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from demos import files
+from demos._files import docstring, resumable
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 from tests.demos.test_texts import TEXTS
@@ -110,6 +112,14 @@ def test_every_demo_is_listed_with_a_line_and_its_seconds_and_tested_and_twelve_
     assert len({*twelve} & {*listed}) == len(twelve) == 12
 
 
+@pytest.mark.parametrize("name", files())
+def test_a_docstring_names_the_resuming_exactly_if_the_demo_has_it(name):
+    path = files()[name]
+    can_resume = "--resume" in demo_here(name, "--help").stdout
+    assert resumable(path) == can_resume
+    assert ("--resume" in docstring(path)) == can_resume
+
+
 def test_the_list_names_the_page_of_all_pages_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "Pages" not in demo_here().stdout
@@ -163,6 +173,19 @@ def test_an_error_with_a_sentence_of_its_own_is_this_sentence(monkeypatch):
     monkeypatch.setattr("runpy.run_module", fails)
     done = demo_here("draw")
     assert (done.returncode, done.stderr) == (2, "draw: a.svg is not a regular file\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("reverse", "stopped; --resume keeps the trainings that are done\n"), ("draw", "stopped\n")],
+)
+def test_a_demo_that_is_stopped_says_how_it_continues(name, sentence, monkeypatch):
+    def interrupt(module, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runpy.run_module", interrupt)
+    done = demo_here(name)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, sentence)
 
 
 @pytest.mark.parametrize("name", ["two_moons", "texts"])
