@@ -88,6 +88,7 @@ def page_alone(
         allowed=" ".join(sorted({*allowed, *names})) or "'none'",
         generator=generator,
         title=title,
+        kind="shows demo",
         style=read("site.css") + read("demo.css") + style,
         listed=generator == PAGE,
         body=Markup("\n").join(body),
