@@ -71,10 +71,10 @@ class Run:
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
-        before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-        for each, handler in before.items():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number, handler in handlers.items():
             if handler is not signal.SIG_IGN:  # (a script's `demo &` ignores SIGINT)
-                signal.signal(each, self._interrupt)
+                signal.signal(number, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
                 yield step
@@ -85,8 +85,8 @@ class Run:
                 if self.interrupted:
                     self._end_early()
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
             self.bar.close()
 
     def show(self, **numbers: float) -> None:
@@ -201,8 +201,10 @@ class Marks:
     def note(self) -> str:
         """Return the sentence at the top of a page whose run failed a mark; "" if none failed."""
         failed = len(self.failed) if self.enforced else 0
-        says = "This run failed {} of its {} marks, so it does not confirm the claim."
-        return says.format(failed, len(self.rows)) if failed else ""
+        if not failed:
+            return ""
+        count = f"{failed} of its {len(self.rows)}"
+        return f"This run failed {count} marks, so it does not confirm the claim."
 
     def end(self) -> None:
         """Say how many marks were passed, and leave with exit code 1 if one was failed."""
