@@ -84,13 +84,14 @@ def options(
         chosen.out = Path("out/quick" if chosen.shortened else "out", name)
     chosen.file = file  # (its page shows the cells of this file)
     writable(chosen.out)
-    if steps:
-        from demos._training import forget  # (the list of demos needs no NumPy)
-
-        if not chosen.resume:
-            forget(chosen)
-        elif not any(chosen.out.glob("*.safetensors")):
+    if steps and chosen.resume:
+        if not any(chosen.out.glob("*.safetensors")):
             stop(f"there is no training to resume in {chosen.out}: start without --resume")
+        chosen.earlier = []
+    elif steps:
+        from demos._training import checkpoints  # (the list of demos needs no NumPy)
+
+        chosen.earlier = checkpoints(chosen)  # a Run removes them when it has begun
     return chosen
 
 

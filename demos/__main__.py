@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from demos._files import DEMOS, KINDS, docstring, files, seconds, stop
+from demos._files import DEMOS, KINDS, docstring, files, resumable, seconds, stop
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
         meant = f" (did you mean {close[0]}?)" if close else ""
         stop(f"there is no demo {name!r}{meant}: the demos are {', '.join(known)}")
     del sys.argv[1]
-    kind, text = known[name].parent.name, docstring(known[name])
+    kind = known[name].parent.name
     # What schedulers send ends a demo as Ctrl-C does. (A training handles both by itself.)
     ended_by = [signal.SIGINT]
 
@@ -63,7 +63,7 @@ def main() -> None:
         raise
     except KeyboardInterrupt as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would hide the sentence
-        again = "; --resume keeps the trainings that are done" if "--resume" in text else ""
+        again = "; --resume keeps the trainings that are done" if resumable(known[name]) else ""
         stop(f"{str(error) or 'stopped'}{again}", code=128 + ended_by[-1])
     except ImportError as error:
         if error.name is None:  # a sentence of our own

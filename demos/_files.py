@@ -47,6 +47,13 @@ def seconds(path: Path) -> int:
     raise ValueError(f"{path} has no line SECONDS = …: how long does a run take?")
 
 
+def resumable(path: Path) -> bool:
+    """Return whether a demo passes `steps=` to `options`, without running the demo."""
+    calls = [node for node in ast.walk(_tree(path)) if isinstance(node, ast.Call)]
+    of_options = [call for call in calls if ast.unparse(call.func) == "options"]
+    return any(word.arg == "steps" for call in of_options for word in call.keywords)
+
+
 def stop(sentence: str, *, code: int = 2) -> NoReturn:
     """End with one sentence on stderr and a non-zero exit, without a traceback."""
     print(sentence, file=sys.stderr)

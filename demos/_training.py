@@ -11,6 +11,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,7 +36,8 @@ class Run:
     one the Run writes a checkpoint to the demo's folder: the model, the optimizer, the generator
     and what was measured. After Ctrl-C, or SIGTERM, the current step is finished, the checkpoint is
     written, and the program ends with a sentence. `--resume` starts from that file and gives the
-    same weights bit for bit.
+    same weights bit for bit. Without it, what an earlier run has saved is removed, once the first
+    checkpoint of this run is written.
     """
 
     def __init__(
@@ -62,13 +64,17 @@ class Run:
             self._go_on()
         else:
             self._save()  # (fails now if it cannot be written)
+        while chosen.earlier:
+            path = chosen.earlier.pop()
+            if path != self.path:
+                path.unlink(missing_ok=True)
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
-        before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-        for each, handler in before.items():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number, handler in handlers.items():
             if handler is not signal.SIG_IGN:  # (a script's `demo &` ignores SIGINT)
-                signal.signal(each, self._interrupt)
+                signal.signal(number, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
                 yield step
@@ -79,8 +85,8 @@ class Run:
                 if self.interrupted:
                     self._end_early()
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
             self.bar.close()
 
     def show(self, **numbers: float) -> None:
@@ -146,12 +152,14 @@ class Run:
         self.history = facts["history"]
 
 
-def forget(chosen: Namespace) -> None:
-    """Remove what an earlier run of this demo has saved in its folder: it is not to be resumed."""
+def checkpoints(chosen: Namespace) -> list[Path]:
+    """Return the checkpoints in the demo's folder that a run of the same demo has saved."""
+    paths = []
     for path in chosen.out.glob("*.safetensors"):
         with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
             if checkpoint_facts(path).get("demo") == chosen.demo:
-                path.unlink()
+                paths.append(path)
+    return paths
 
 
 class Marks:
@@ -193,8 +201,10 @@ class Marks:
     def note(self) -> str:
         """Return the sentence at the top of a page whose run failed a mark; "" if none failed."""
         failed = len(self.failed) if self.enforced else 0
-        says = "This run failed {} of its {} marks, so it does not confirm the claim."
-        return says.format(failed, len(self.rows)) if failed else ""
+        if not failed:
+            return ""
+        count = f"{failed} of its {len(self.rows)}"
+        return f"This run failed {count} marks, so it does not confirm the claim."
 
     def end(self) -> None:
         """Say how many marks were passed, and leave with exit code 1 if one was failed."""

@@ -8,7 +8,9 @@ boxes.
 
 The pictures of README and of the site's chapters are drawn here: they are this command's SVGs,
 copied to `demos/pictures`. The list of demos shows a small picture of a demo that has been run
-beside it. For demos that need no training, `demos/pictures/small` has that of a run.
+beside it. For some others `demos/pictures/small` has the small picture of a run, copied. A demo
+whose picture depends on the machine has none there: a training can turn a difference in the last
+bit of a product into another curve.
 """
 
 # %% Set-up

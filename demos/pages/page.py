@@ -78,17 +78,17 @@ def page_alone(
     demo     the name of the demo that made it
     allowed  what the policies of pages inside of this one call their scripts
     """
-    read = lambda name: (FOLDER / name).read_text("utf-8")
     scripts = list(scripts)
     if generator == PAGE:
-        scripts.append(read("demo.js"))
+        scripts.append(_beside("demo.js"))
     names = {policy_name(script) for script in scripts}
     html = fill(
         "pages/html/demo.html",
         allowed=" ".join(sorted({*allowed, *names})) or "'none'",
         generator=generator,
         title=title,
-        style=read("site.css") + read("demo.css") + style,
+        kind="shows demo",
+        style=_beside("site.css") + _beside("demo.css") + style,
         listed=generator == PAGE,
         body=Markup("\n").join(body),
         demo=demo,
@@ -97,9 +97,14 @@ def page_alone(
     return f"{html}\n".encode(errors="replace")  # (half of a surrogate pair becomes a ?)
 
 
-def data(found: object) -> str:
+def _beside(name: str) -> str:
+    """Return the text of a file in this folder."""
+    return (FOLDER / name).read_text("utf-8")
+
+
+def data(value: object) -> str:
     """Return JSON for a page, in which nothing can end the script element around it."""
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def policy_name(script: str) -> str:

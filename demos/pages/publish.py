@@ -24,6 +24,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -57,6 +58,7 @@ class Part:
 
 def publish(chosen: Namespace) -> Published:
     """Begin the page of the script that calls; `chosen` is what `options` returned."""
+    import_module("matplotlib")  # (its first picture comes after the work, and is then refused)
     refuse_to_replace(chosen.out / "index.html")
     return Published(chosen, sys._getframe(1).f_globals)
 
@@ -65,7 +67,9 @@ class Published:
     """A script's words and pictures: shown at once, and written on its page at the end."""
 
     def __init__(self, chosen: Namespace, script: dict[str, Any]) -> None:
-        self.chosen, self.script, self.notebook = chosen, script, "get_ipython" in script
+        self.chosen = chosen
+        self.script = script
+        self.notebook = "get_ipython" in script
         self.source = Source(chosen.demo, chosen.file, Path(chosen.file).read_text("utf-8"))
         self.marks = Marks(chosen)
         self.parts: list[Part] = []
@@ -73,7 +77,8 @@ class Published:
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
         if chosen.shortened:
             print(QUICK)
-        self.style, self.scripts = "", []  # of this page, besides the site's
+        self.style = ""  # of this page, besides the site's
+        self.scripts: list[str] = []
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
@@ -88,8 +93,8 @@ class Published:
 
     def ask(self, question: str, answer: str, guesses: Sequence[str] = ()) -> None:
         """Ask what the finding has not said; a reader takes a guess, or opens the answer."""
-        choice = [inline(guess, set_text) for guess in guesses]
-        html = parts.question(inline(question, set_text), choice, markdown(answer, set_text))
+        choices = [inline(guess, set_text) for guess in guesses]
+        html = parts.question(inline(question, set_text), choices, markdown(answer, set_text))
         offered = f" ({', '.join(guesses)}?)" if guesses else ""
         text = f"{printed(question + offered)}\n{textwrap.indent(printed(answer), '   ')}"
         place = "left" if any(part.place == "question" for part in self.parts) else "question"
@@ -97,8 +102,8 @@ class Published:
 
     def table(self, head: Sequence[str], rows: Sequence[Any], caption: str = "") -> Part:
         """Show a table; columns of numbers are aligned to the right."""
-        shown, text = (form(head, rows, caption) for form in (tables.table, tables.columns))
-        return self.html(shown, text, "right")
+        html = tables.table(head, rows, caption)
+        return self.html(html, tables.columns(head, rows, caption), "right")
 
     def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Part:
         """Show a figure of matplotlib or a Graph; save both files. `alt` says it with numbers."""
@@ -120,12 +125,12 @@ class Published:
     ) -> Part:
         """Show one of several figures of matplotlib, at first the last, which is also saved."""
         pictures = []
-        for figure, label, says in zip(figures, labels, alt, strict=True):
+        for figure, label, description in zip(figures, labels, alt, strict=True):
             png = io.BytesIO()
             figure.savefig(png, format="png", dpi=110)
             data = base64.b64encode(png.getvalue()).decode()
             width = f"{110 * figure.get_figwidth():.0f}"
-            pictures.append({"data": data, "label": label, "alt": says, "width": width})
+            pictures.append({"data": data, "label": label, "alt": description, "width": width})
         save_figure(figures[-1], self.chosen.out / name)
         text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
         part = self.html(tables.figure(parts.slider(caption, pictures), caption), text, "right")
@@ -163,10 +168,14 @@ class Published:
     @contextmanager
     def folded(self, summary: str, place: str = "left") -> Iterator[None]:
         """Fold what is said inside behind a line; the terminal leaves it to the page."""
-        kept, was, self.parts, self.folding = self.parts, self.folding, [], True
+        outside = self.parts
+        in_a_fold = self.folding
+        self.parts = []
+        self.folding = True
         yield
-        inside, self.parts, self.folding = self.parts, kept, was
-        html = Markup("").join(part.html for part in inside)
+        html = Markup("").join(part.html for part in self.parts)
+        self.parts = outside
+        self.folding = in_a_fold
         title = inline(summary, set_text)
         self.html(parts.fold(title, html), f"{printed(summary)}: on the page", place)
 
@@ -191,14 +200,15 @@ class Published:
 
     def _document(self) -> bytes:
         """Return the whole file."""
-        marks, chosen = self.marks, self.chosen
+        marks = self.marks
+        chosen = self.chosen
         title, _, text = self.source.docstring.partition("\n")
-        name, _, says = title.rstrip(".").partition(": ")
+        name, _, line = title.rstrip(".").partition(": ")
         claim, _, more = text.partition("    python -m")
         facts = [parts.code(f"python -m demos {chosen.demo}"), f"seed {chosen.seed}"]
         if chosen.steps:
             facts.append(f"{chosen.steps} steps")
-        sub = inline(says[:1].upper() + says[1:], set_text)
+        sub = inline(line[:1].upper() + line[1:], set_text)
         body = [parts.top("Demo", inline(name, set_text), sub, facts)]
         warnings = [QUICK] if chosen.shortened else []
         if marks.note:
@@ -206,17 +216,18 @@ class Published:
         body += [parts.warning(text) for text in warnings]
         left = markdown(claim.strip().removeprefix("Claim. "), set_text)
         left = left.replace("<p>", Markup('<p class="claim">'))
-        placed = lambda place: Markup("").join(x.html for x in self.parts if x.place == place)
-        body += [parts.row(left + placed("finding"), placed("picture")), placed("question")]
+        body.append(parts.row(left + self._placed("finding"), self._placed("picture")))
+        body.append(self._placed("question"))
         body += [markdown(more.partition("\n")[2], set_text), *self._cells()]
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
-        head, sign = ["Check", "this run", "pass mark", "result"], {"at least": "≥", "at most": "≤"}
-        rows = [
-            [what, got, re.sub("at least|at most", lambda m: sign[m[0]], mark), verdict]
-            for what, got, mark, verdict in marks.rows
-        ]
-        if not marks.failed:  # (then nothing is said of each)
-            head, rows = head[:3], [each[:3] for each in rows]
+        head = ["Check", "this run", "pass mark", "result"]
+        rows = []
+        for what, got, mark, verdict in marks.rows:
+            mark = mark.replace("at least", "≥").replace("at most", "≤")
+            rows.append([what, got, mark, verdict])
+        if not marks.failed:  # (then each result is the same)
+            head = head[:3]
+            rows = [row[:3] for row in rows]
         body.append(parts.fold(passed, tables.table(head, rows)))
         return page_alone(
             name,
@@ -226,6 +237,10 @@ class Published:
             scripts=self.scripts,
             allowed=sorted(self.allowed),
         )
+
+    def _placed(self, place: str) -> Markup:
+        """Return the parts that have this place."""
+        return Markup("").join(part.html for part in self.parts if part.place == place)
 
     def _cells(self) -> list[Markup]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
@@ -289,7 +304,8 @@ def renew_list(folder: Path) -> None:
         if path.exists() and not written_by(path, LIST):
             print(f"There is no list of pages in {path}: it is another file.", file=sys.stderr)
             return
-        pages = [x for x in sorted(folder.glob("*/index.html")) if written_by(x, PAGE)]
+        paths = sorted(folder.glob("*/index.html"))
+        pages = [path for path in paths if written_by(path, PAGE)]
         body = fill("pages/html/list.html", pages=map(_listed, pages))
         write_whole(path, page_alone("Pages of the demos", [body], generator=LIST))
     except OSError as error:
@@ -298,9 +314,13 @@ def renew_list(folder: Path) -> None:
 
 def _listed(path: Path) -> dict[str, str]:
     """Return what the list says of a page: its title, its folder's name and address, its claim."""
-    name, text = path.parent.name, path.read_text("utf-8")
-    found = [re.search(tag, text, re.DOTALL) for tag in (TITLE, CLAIM)]
-    # (HTML, as the page has it)
-    title, claim = (Markup(each[1]) if each else Markup("") for each in found)
-    address = quote(os.fsencode(name))
-    return {"name": name, "address": address, "title": title or name, "claim": claim}
+    name = path.parent.name
+    text = path.read_text("utf-8")
+    title = re.search(TITLE, text, re.DOTALL)
+    claim = re.search(CLAIM, text, re.DOTALL)
+    return {
+        "name": name,
+        "address": quote(os.fsencode(name)),
+        "title": Markup(title[1]) if title else name,  # (HTML, as the page has it)
+        "claim": Markup(claim[1]) if claim else "",
+    }

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from markupsafe import Markup
-
 from demos._files import DEMOS, KINDS, docstring, files, seconds
 from demos.pages.page import Names, Page, one_of
 from demos.pages.source import Source, cells
-from demos.pages.templates import parts
+from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sentence
 from demos.site._book import Book
 from demos.site._notebooks import notebook
@@ -20,23 +18,21 @@ PATHS = re.compile(r"(?<![`\w/])([\w/]+/\w+\.py|__+)(?!`)")  # not to be set as 
 
 def pages(book: Book) -> list[Page]:
     """Return the list of the demos, and a page for each."""
-    known = files()
-    names = [("demos.html", "Demos"), *((f"demo-{name}.html", name) for name in known)]
-    body = ""
-    for kind in KINDS:
-        _, _, line = docstring(DEMOS / kind / "__init__.py").partition(" · ")
-        heading, _, about = line.partition(": ")
-        cards = "".join(_card(book, path) for path in known.values() if path.parent.name == kind)
-        body += f'<h2>{heading}</h2><p>{sentence(about)}</p><div class="cards">{cards}</div>'
+    names = [("demos.html", "Demos"), *((_page(name), name) for name in files())]
+    cards = fill("site/demos.html", kinds=[_kind(book, kind) for kind in KINDS])
     sub = (
         "Each demo states a claim and runs it. One that has been run here leads to what it showed."
     )
-    each = [_demo(book, place, names) for place in range(1, len(names))]
-    return [one_of("Demos", names, 0, "Claims that run", sub, Markup(body)), *each]
+    shown = [_demo(book, place, names) for place in range(1, len(names))]
+    return [one_of("Demos", names, 0, "Claims that run", sub, cards), *shown]
+
+
+def _page(name: str) -> str:
+    return f"demo-{name}.html"
 
 
 def _picture(book: Book, name: str) -> str:
-    """Return the small picture of a demo's run in this folder, or the one that is kept, or ""."""
+    """Return where a demo's small picture is: that of its run here, or the one that is kept."""
     places = [
         (book.out, f"demos/{name}/small.png"),
         (book.out, f"demos/{name}/small.svg"),
@@ -45,21 +41,30 @@ def _picture(book: Book, name: str) -> str:
     ]
     for folder, address in places:
         if folder and (folder / address).exists():
-            return f'<img src="{address}" alt="" width="240" height="150">'
+            return address
     return ""
 
 
-def _card(book: Book, path: Path) -> str:
-    name, text = path.stem, docstring(path)
-    run = f"<code>python -m demos {name}</code> · {seconds(path)} s"
-    if address := book.ran(name):
-        run += f'<br><a href="{address}">What it showed</a>'
-    image = ""
-    if picture := _picture(book, name):
-        link = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
-        image = f"{link}{picture}</a>"
-    link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
-    return f'<div class="card">{image}{link}<p>{run}</p></div>'
+def _kind(book: Book, kind: str) -> dict[str, object]:
+    """Return what the list says of a folder of demos, and of each demo in it."""
+    _, _, line = docstring(DEMOS / kind / "__init__.py").partition(" · ")
+    heading, _, about = line.partition(": ")
+    paths = [path for path in files().values() if path.parent.name == kind]
+    cards = [_card(book, path) for path in paths]
+    return {"heading": heading, "about": sentence(about), "demos": cards}
+
+
+def _card(book: Book, path: Path) -> dict[str, object]:
+    """Return what a card says: a demo's name, title and seconds, its picture, what it showed."""
+    name = path.stem
+    return {
+        "name": name,
+        "page": _page(name),
+        "title": inline(docstring(path).splitlines()[0]),
+        "seconds": seconds(path),
+        "picture": _picture(book, name),
+        "ran": book.ran(name),
+    }
 
 
 def _demo(book: Book, place: int, names: Names) -> Page:
@@ -70,7 +75,7 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
     picture = _picture(book, name)
-    figure = Markup(f"<figure>{picture}</figure>") if picture else ""
+    figure = parts.small_figure(picture) if picture else ""
     body = [parts.row(prose(text), figure)]
     for cell in cells(file.text):
         code = book.code(file, cell.lines.start, cell.lines.stop - 1)
@@ -78,7 +83,7 @@ def _demo(book: Book, place: int, names: Names) -> Page:
         left = prose(cell.comment)
         if cell.heading:
             heading = inline(PATHS.sub(r"`\1`", cell.heading))
-            left = Markup(f"<h2>{heading}</h2>{left}")
+            left = parts.heading("", heading) + left
         body.append(parts.row(left, code))
     facts = [f"{seconds(path)} s", parts.code(file.path)]
     if name != "learn":  # (which asks for a folder on its command line)

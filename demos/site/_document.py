@@ -8,6 +8,7 @@ from markupsafe import Markup
 from demos._files import DEMOS
 from demos.pages.page import PAGE, Page
 from demos.pages.templates import fill
+from minigrad.runs.saving import write_whole
 
 HEADER = (
     ("Book", "book.html"),
@@ -23,6 +24,8 @@ def document(page: Page, version: str, base: str = "") -> str:
     html = fill(
         "site/page.html",
         page=page,
+        title=f"{page.title} · minigrad",
+        kind=page.kind,
         body=Markup("\n").join(page.body),
         generator=PAGE,
         header=HEADER,
@@ -35,6 +38,16 @@ def document(page: Page, version: str, base: str = "") -> str:
 def copy_beside(folder: Path) -> None:
     """Copy what the pages ask for into their folder: the style, the scripts and the pictures."""
     for path in ("pages/site.css", "site/site.js", "museum/exhibit.js"):
-        shutil.copy(DEMOS / path, folder)
-    sources = shutil.ignore_patterns("*.py", "*.md", "*.html", "__pycache__")
-    shutil.copytree(DEMOS / "pictures", folder / "pictures", ignore=sources, dirs_exist_ok=True)
+        _copy(DEMOS / path, folder / Path(path).name)
+    shutil.copytree(
+        DEMOS / "pictures",
+        folder / "pictures",
+        ignore=shutil.ignore_patterns("*.py", "*.md", "*.html", "__pycache__"),
+        copy_function=_copy,
+        dirs_exist_ok=True,
+    )
+
+
+def _copy(source: str | Path, copy: str | Path) -> Path:
+    """Copy a file, whole or not at all."""
+    return write_whole(copy, Path(source).read_bytes())

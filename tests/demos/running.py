@@ -36,7 +36,8 @@ def demo(*arguments):
 
 def demo_here(*arguments):
     """Run `python -m demos …` in this process, for sentences that a demo says before its work."""
-    argv, handler, code = sys.argv, signal.getsignal(signal.SIGTERM), 0
+    argv, code = sys.argv, 0
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     stdout, stderr = io.StringIO(), io.StringIO()
     sys.argv = ["demos", *map(str, arguments)]
     try:
@@ -46,7 +47,8 @@ def demo_here(*arguments):
         code = end.code
     finally:
         sys.argv = argv
-        signal.signal(signal.SIGTERM, handler)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
     return subprocess.CompletedProcess(arguments, code, stdout.getvalue(), stderr.getvalue())
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from demos import files
+from demos._files import docstring, resumable
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 from tests.demos.test_texts import TEXTS
@@ -52,17 +54,43 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
         assert same(drawn(path), drawn(folder / path.name)), path.name
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-def test_a_small_picture_that_is_kept_is_that_of_a_run(finished, path):
-    folder, _ = finished(path.stem)
+def pixels(path):
+    return pytest.importorskip("matplotlib.image").imread(path)
+
+
+def apart(picture, other):
+    """Return how many pixels differ, as a share of those that are not white."""
+    assert picture.shape == other.shape
+    inked = (np.minimum(picture, other)[..., :3] < 0.9).any(axis=2)
+    differ = np.abs(picture - other).max(axis=2) > 0.1
+    return differ.sum() / inked.sum()
+
+
+def kept_picture(path):
+    """Return a case. A demo that trains is run to its end by the slow group alone."""
+    marks = [pytest.mark.slow] if path.stem in TRAIN else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", [kept_picture(path) for path in SMALL])
+def test_a_small_picture_that_is_kept_is_that_of_a_run(run_once, path):
+    words = ["--marks"] if path.stem in TRAIN else []  # (as test_training_demos runs it)
+    folder, done = run_once(path.stem, *words)
+    assert done.returncode == 0, done.stderr
     run = folder / f"small{path.suffix}"
-    assert path.stat().st_size < (40_000 if path.suffix == ".svg" else 30_000)
     if path.suffix == ".svg":
         assert same(drawn(path), drawn(run))
     else:
-        image = pytest.importorskip("matplotlib.image")
-        kept, new = image.imread(path), image.imread(run)
-        assert kept.shape == new.shape and np.abs(kept - new).mean() < 0.01
+        assert apart(pixels(path), pixels(run)) < 0.05
+
+
+def test_the_small_pictures_are_light_and_another_picture_is_told_from_each():
+    """A picture that is moved by one pixel is another one."""
+    assert sum(path.stat().st_size for path in SMALL) < 250_000
+    for path in SMALL:
+        if path.suffix == ".png":
+            picture = pixels(path)
+            assert apart(picture, np.roll(picture, 1, axis=0)) > 0.08, path
 
 
 def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_large():
@@ -108,6 +136,14 @@ def test_every_demo_is_listed_with_a_line_and_its_seconds_and_tested_and_twelve_
     assert {name for name, _ in listed} == names
     twelve = re.findall(r"^- `(\w+)`, (\d+) s: .{20,}$", README, re.MULTILINE)
     assert len({*twelve} & {*listed}) == len(twelve) == 12
+
+
+@pytest.mark.parametrize("name", files())
+def test_a_docstring_names_the_resuming_exactly_if_the_demo_has_it(name):
+    path = files()[name]
+    can_resume = "--resume" in demo_here(name, "--help").stdout
+    assert resumable(path) == can_resume
+    assert ("--resume" in docstring(path)) == can_resume
 
 
 def test_the_list_names_the_page_of_all_pages_where_there_is_one(tmp_path, monkeypatch):
@@ -163,6 +199,19 @@ def test_an_error_with_a_sentence_of_its_own_is_this_sentence(monkeypatch):
     monkeypatch.setattr("runpy.run_module", fails)
     done = demo_here("draw")
     assert (done.returncode, done.stderr) == (2, "draw: a.svg is not a regular file\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("reverse", "stopped; --resume keeps the trainings that are done\n"), ("draw", "stopped\n")],
+)
+def test_a_demo_that_is_stopped_says_how_it_continues(name, sentence, monkeypatch):
+    def interrupt(module, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runpy.run_module", interrupt)
+    done = demo_here(name)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, sentence)
 
 
 @pytest.mark.parametrize("name", ["two_moons", "texts"])

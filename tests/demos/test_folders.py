@@ -13,11 +13,13 @@ import pytest
 from markupsafe import Markup
 
 from demos import files, options
+from demos._files import resumable
 from demos._training import Run
 from demos.pages.page import page_alone
 from demos.pages.publish import publish, renew_list
 from minigrad.nn import Linear
 from minigrad.optim import SGD
+from tests.demos.running import demo_here
 
 
 @pytest.fixture
@@ -96,6 +98,46 @@ def test_a_folder_in_the_place_of_a_page_is_loud_before_the_work(begin, tmp_path
 # ------------------------------------------------------------------ law: no training is lost
 
 
+REFUSED = {  # why: a demo, its words, a package that is missing, and what is said
+    "no step": ("reverse", ("--steps", "0"), "", "--steps must be 1 or larger"),
+    "no seed": ("reverse", ("--seed", "-1"), "", "--seed must be 0 or larger"),
+    "unknown": ("reverse", ("--stepps", "9"), "", "unrecognized arguments: --stepps 9"),
+    "no number": ("reverse", ("--steps", "many"), "", "invalid int value"),
+    "another seed": ("reverse", ("--resume", "--seed", "1"), "", "begun with another --seed"),
+    "in the way": ("reverse", ("--out", "{}/notes.html"), "", "cannot write to the output folder"),
+    "pictures": ("reverse", (), "matplotlib", "reverse needs matplotlib"),
+    "checkpoints": ("reverse", (), "safetensors", "checkpoints need safetensors"),
+    "images": ("digits", (), "sklearn", "digits needs sklearn"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_refused_run_has_deleted_nothing(why, begin, tmp_path, monkeypatch):
+    name, words, package, sentence = REFUSED[why]
+    chosen = begin(name, "--out", tmp_path / "run", steps=6)
+    for what in ("with positions", "without positions", "rows in a bag"):
+        trained(chosen, what, 99)
+    end(chosen)
+    (chosen.out / "notes.html").write_text("mine")
+    before = contents(tmp_path)
+    if package:
+        monkeypatch.setitem(sys.modules, package, None)
+    done = demo_here(name, "--out", chosen.out, *(word.format(chosen.out) for word in words))
+    assert done.returncode == 2 and sentence in done.stderr
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", [name for name, path in files().items() if resumable(path)])
+def test_a_demo_that_would_replace_the_page_of_others_deletes_nothing(name, begin, tmp_path):
+    chosen = begin(name, "--out", tmp_path / "run", steps=6)
+    trained(chosen, "with positions", 99)
+    (chosen.out / "index.html").write_text("mine")
+    before = contents(tmp_path)
+    done = demo_here(name, "--out", chosen.out)
+    assert done.returncode == 2 and "is not a demo's page" in done.stderr
+    assert contents(tmp_path) == before
+
+
 def trained(chosen, what, until):
     """Run a training of a few numbers; interrupt it after step `until`, or stop at -until."""
     rng = np.random.default_rng(0)
@@ -117,9 +159,11 @@ def test_a_stopped_run_is_resumed_and_a_new_one_forgets_what_was_saved(begin, tm
     chosen = begin("reverse", "--seed", "1", "--out", tmp_path, steps=6)
     for what in "ab":
         trained(chosen, what, 99)
-    with pytest.raises(SystemExit):
-        trained(begin("reverse", "--out", tmp_path, steps=6), "a", 4)
     names = lambda: {path.name for path in tmp_path.glob("*.safetensors")}
+    chosen = begin("reverse", "--out", tmp_path, steps=6)
+    assert names() == {"a.safetensors", "b.safetensors", "mine.safetensors"}  # not yet begun
+    with pytest.raises(SystemExit):
+        trained(chosen, "a", 4)
     assert names() == {"a.safetensors", "mine.safetensors"}
     chosen = begin("reverse", "--out", tmp_path, "--resume", steps=6)
     _, _, *whole = np.random.default_rng(0).random(8).tolist()  # (the first two are the weights)
