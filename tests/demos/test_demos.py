@@ -14,7 +14,7 @@ import pytest
 from demos import files
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
-from tests.demos.test_texts import TEXTS
+from tests.demos.test_texts import TEXTS, run_of
 from tests.demos.test_training_demos import TRAIN
 from tests.test_readme import README
 
@@ -23,6 +23,13 @@ from tests.test_readme import README
 
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
 SMALL = sorted((ROOT / "demos" / "pictures" / "small").iterdir())
+# How a demo runs for its small picture: as in other tests, which share the run, so that it runs
+# once. Quick runs draw the same first picture, but for three texts, where it has fewer draws in it.
+RUN = {path.stem: (path.stem,) for path in SMALL} | {"scaling": ("scaling", "--quick")}
+RUN |= {name: run_of(name, "--quick") for name in ("love_transformers", "love_you")}
+WHOLE = ("mammal_and_reptile", "sky_is_blue", "your_journey")
+RUN |= {name: run_of(name, "--marks") for name in WHOLE}
+SLOW = ("scaling", *WHOLE)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -52,9 +59,15 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
         assert same(drawn(path), drawn(folder / path.name)), path.name
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+        for path in SMALL
+    ],
+)
 def test_a_small_picture_that_is_kept_is_that_of_a_run(finished, path):
-    folder, _ = finished(path.stem)
+    folder, _ = finished(*RUN[path.stem])
     run = folder / f"small{path.suffix}"
     assert path.stat().st_size < (40_000 if path.suffix == ".svg" else 30_000)
     if path.suffix == ".svg":
