@@ -24,12 +24,14 @@ from tests.test_readme import README
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
 SMALL = sorted((ROOT / "demos" / "pictures" / "small").iterdir())
 # How a demo runs for its small picture: as in other tests, which share the run, so that it runs
-# once. Quick runs draw the same first picture, but for three texts, where it has fewer draws in it.
+# once. Quick runs draw the same first picture, but for three texts, where it has fewer draws in it,
+# and for the demos that train. The slow group runs those whole.
+WHOLE = ("mammal_and_reptile", "sky_is_blue", "your_journey")
 RUN = {path.stem: (path.stem,) for path in SMALL} | {"scaling": ("scaling", "--quick")}
 RUN |= {name: run_of(name, "--quick") for name in ("love_transformers", "love_you")}
-WHOLE = ("mammal_and_reptile", "sky_is_blue", "your_journey")
 RUN |= {name: run_of(name, "--marks") for name in WHOLE}
-SLOW = ("scaling", *WHOLE)
+RUN |= {name: (name, "--marks") for name in TRAIN}
+SLOW = ("scaling", *WHOLE, *TRAIN)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -59,13 +61,13 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
         assert same(drawn(path), drawn(folder / path.name)), path.name
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
-        for path in SMALL
-    ],
-)
+def kept_picture(path):
+    """Return a case, in the slow group where the run is."""
+    marks = [pytest.mark.slow] if path.stem in SLOW else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", [kept_picture(path) for path in SMALL])
 def test_a_small_picture_that_is_kept_is_that_of_a_run(finished, path):
     folder, _ = finished(*RUN[path.stem])
     run = folder / f"small{path.suffix}"
