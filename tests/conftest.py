@@ -25,6 +25,15 @@ settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+def pytest_configure(config):
+    """Let pytest-xdist take the files in their order, in which the demos come first.
+
+    By itself it takes those with the most tests first. The longest have few tests, and at the end
+    one process would wait for the other.
+    """
+    config.option.loadscopereorder = False
+
+
 # Models that other people have trained. Their weights are in the wheels.
 PRETRAINED = {"glassllm": "0.1.0", "mathformer": "2.0.0"}
 

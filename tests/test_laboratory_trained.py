@@ -196,6 +196,7 @@ def test_the_numbers_of_the_chapter_are_those_of_the_kept_run():
         assert all(slowed[lr] > whole[lr] for lr in RATES[:3])
 
 
+@pytest.mark.slow
 def test_a_seed_that_the_tables_were_not_written_from_finds_the_same():
     for a in (0.0, 0.5):
         new, kept = (section.Trained(rows, a, 64) for rows in ([of(64, a, 100)], KEPT))

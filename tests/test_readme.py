@@ -114,7 +114,7 @@ def test_its_commands_for_a_new_environment_are_those_that_ci_runs():
 
 
 def test_what_runs_before_a_commit_is_what_ci_runs_and_the_workflow_calls_nothing_else():
-    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    ci = map(str.strip, (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines())
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     entries = re.findall(r"entry: (.+)", hooks)
     assert len(entries) == 3 and set(entries) <= set(ci)

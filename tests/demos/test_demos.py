@@ -16,7 +16,7 @@ from demos import files
 from demos._files import docstring, resumable
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
-from tests.demos.test_texts import TEXTS
+from tests.demos.test_texts import TEXTS, run_of
 from tests.demos.test_training_demos import TRAIN
 from tests.test_readme import README
 
@@ -25,6 +25,15 @@ from tests.test_readme import README
 
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
 SMALL = sorted((ROOT / "demos" / "pictures" / "small").iterdir())
+# How a demo runs for its small picture: as in other tests, which share the run, so that it runs
+# once. Quick runs draw the same first picture, but for three texts, where it has fewer draws in it,
+# and for the demos that train. The slow group runs those whole.
+WHOLE = ("mammal_and_reptile", "sky_is_blue", "your_journey")
+RUN = {path.stem: (path.stem,) for path in SMALL} | {"scaling": ("scaling", "--quick")}
+RUN |= {name: run_of(name, "--quick") for name in ("love_transformers", "love_you")}
+RUN |= {name: run_of(name, "--marks") for name in WHOLE}
+RUN |= {name: (name, "--marks") for name in TRAIN}
+SLOW = ("scaling", *WHOLE, *TRAIN)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -67,16 +76,14 @@ def apart(picture, other):
 
 
 def kept_picture(path):
-    """Return a case. A demo that trains is run to its end by the slow group alone."""
-    marks = [pytest.mark.slow] if path.stem in TRAIN else []
+    """Return a case, in the slow group where the run is."""
+    marks = [pytest.mark.slow] if path.stem in SLOW else []
     return pytest.param(path, id=path.stem, marks=marks)
 
 
 @pytest.mark.parametrize("path", [kept_picture(path) for path in SMALL])
-def test_a_small_picture_that_is_kept_is_that_of_a_run(run_once, path):
-    words = ["--marks"] if path.stem in TRAIN else []  # (as test_training_demos runs it)
-    folder, done = run_once(path.stem, *words)
-    assert done.returncode == 0, done.stderr
+def test_a_small_picture_that_is_kept_is_that_of_a_run(finished, path):
+    folder, _ = finished(*RUN[path.stem])
     run = folder / f"small{path.suffix}"
     if path.suffix == ".svg":
         assert same(drawn(path), drawn(run))

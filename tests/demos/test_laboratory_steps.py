@@ -7,6 +7,8 @@ import pytest
 from attention.laboratory.sweeps import sweep
 from demos.laboratory._steps import Found, StepsToLearn, about, sweeps
 
+pytestmark = pytest.mark.slow  # (it trains to each mark, as the demo does without --quick)
+
 
 class Judged(dict):
     """Marks that keep their names, each with True if it was reached."""

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import functools
 import re
 import unicodedata
 from collections import Counter
@@ -23,8 +24,6 @@ from demos.site._landing import FINDINGS
 from demos.site._rows import _replaces
 
 BOOK = Book(*book())
-CHAPTERS = list(BOOK.chapters.values())
-
 
 VOID = ("img", "br", "wbr", "meta", "link", "source", "input")
 
@@ -90,14 +89,22 @@ def documented(source):
                 yield from (x for x in methods if ast.get_docstring(x))
 
 
-PAGES = [(each.source, page_of_chapter(BOOK, each)) for each in CHAPTERS]
-PAGES += [(each, page_of_tool(BOOK, each)) for each in BOOK.tools]
-IDS = [source.name for source, _ in PAGES]
+CHAPTERS = {each.source.name: each for each in BOOK.chapters.values()}
+NAMES = [*CHAPTERS, *(each.name for each in BOOK.tools)]
+every_page = pytest.mark.parametrize("name", NAMES)
 
 
-@pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
-def test_a_page_has_every_line_of_code_once_and_as_it_is(source, page):
-    read = Read("".join(page.body))
+@functools.cache  # (and not made while pytest collects, which it does in each of its processes)
+def page_of(name):
+    """Return the page of a file of the book."""
+    if name in CHAPTERS:
+        return page_of_chapter(BOOK, CHAPTERS[name])
+    return page_of_tool(BOOK, BOOK.files[name])
+
+
+@every_page
+def test_a_page_has_every_line_of_code_once_and_as_it_is(name):
+    source, read = BOOK.files[name], Read("".join(page_of(name).body))
     expected = dict(enumerate(source.lines, start=1))
     for node in documented(source):
         if ast.get_docstring(node):
@@ -116,9 +123,9 @@ def test_a_page_has_every_line_of_code_once_and_as_it_is(source, page):
     }
 
 
-@pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
-def test_a_page_has_every_paragraph_and_every_example_once_and_in_order(source, page):
-    read = Read("".join(page.body))
+@every_page
+def test_a_page_has_every_paragraph_and_every_example_once_and_in_order(name):
+    source, read = BOOK.files[name], Read("".join(page_of(name).body))
     parser, texts, examples = doctest.DocTestParser(), [], []
     for node in documented(source):
         said = ast.get_docstring(node) or ""
@@ -150,9 +157,9 @@ def doctest_lines(example):
     return [f">>> {first}", *(f"... {line}" for line in more)]
 
 
-@pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
-def test_columns_that_are_made_with_blanks_are_set_as_a_table(source, page):
-    for node in documented(source):
+@every_page
+def test_columns_that_are_made_with_blanks_are_set_as_a_table(name):
+    for node in documented(BOOK.files[name]):
         for part in re.split(r"\n\s*\n", ast.get_docstring(node) or ""):
             lines = part.split("\n")
             wide = sum(bool(re.search(r"[^ \n] {3,}[^ ]", line)) for line in lines)
@@ -160,14 +167,14 @@ def test_columns_that_are_made_with_blanks_are_set_as_a_table(source, page):
                 assert len(columns(lines)) > 2, part
 
 
-@pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
-def test_no_heading_shows_marks_instead_of_a_formula(source, page):
-    for heading in Read("".join(page.body)).headings:
+@every_page
+def test_no_heading_shows_marks_instead_of_a_formula(name):
+    for heading in Read("".join(page_of(name).body)).headings:
         assert not re.search(r"\bd_k\b|[ᵢⱼₖ`]", heading)
 
 
 def test_every_file_of_the_book_has_a_page_and_every_finding_stands_in_chapter_16():
-    assert len({page.file for _, page in PAGES}) == len(BOOK.files) == len(PAGES)
+    assert len({page_of(name).file for name in NAMES}) == len(BOOK.files) == len(NAMES)
     says = " ".join(BOOK.chapters["16"].source.docstring.split())
     assert all(finding in says for finding in FINDINGS)
 
