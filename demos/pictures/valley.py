@@ -46,7 +46,7 @@ def contours(axes: Axes) -> list[str]:
         halves = "".join(f" a{a:.4g},{b:.4g} 0 1 0 {across:.4g},0" for across in (2 * a, -2 * a))
         ways.append(f"M{x - a:.4g},{y:g}{halves}")
     edge = shapes.rect(28, zero - 138, 440, 152)
-    parts = [fill("pictures/valley.html", edge=edge, name=f"valley-{zero}", ways=ways)]
+    parts: list[str] = [fill("pictures/valley.html", edge=edge, name=f"valley-{zero}", ways=ways)]
     parts += [text(14, zero - 124, "y", "soft"), text(458, zero + 30, "x", "soft")]
     parts += [text(14, place(axes, 0, y)[1] + 5, str(y), "soft") for y in (0, 1)]
     return parts + [text(place(axes, x, 0)[0], zero + 30, number(x), "soft") for x in range(-1, 5)]
