@@ -158,6 +158,13 @@ def test_where_the_check_cannot_judge_it_says_why(kind, f, x):
     assert error.rule is None and "The rule" not in said(error)
 
 
+def test_a_rule_that_is_judged_at_a_kink_counts_as_not_judged():
+    slopes = lambda g, y, x: g * np.where(x < 0, -2.0, 1.0)
+    f = rule(lambda x: np.where(x < 0, -2 * x, x), slopes)
+    error = error_of(lambda x: (f(x) * 2.0).sum(), [0.0, 1.0])
+    assert "order 1: 2 right, 0 wrong, 1 not judged." in str(error)
+
+
 def test_a_kink_does_not_excuse_a_wrong_rule():
     f = rule(lambda x: np.maximum(x, 0), lambda g, y, x: g * np.where(x > 0, 1.0, 3.0))
     assert error_of(f, [0.0, 1.0], order=1).diagnoses == ()
