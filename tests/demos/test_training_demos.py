@@ -160,9 +160,9 @@ def assert_same_trainings(folder, other):
             assert array.tobytes() == other_arrays[name].tobytes(), name
 
 
-# (What `reverse` gives when it is stopped and resumed is compared below.)
+# (What `two_moons` gives when it is stopped and resumed is compared below.)
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in TRAIN if name != "reverse"])
+@pytest.mark.parametrize("name", [name for name in TRAIN if name != "two_moons"])
 def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
     """The second run is stopped in its first training and resumed: dropout goes on, too."""
     folder, _ = quick(name)
@@ -219,10 +219,10 @@ def stopped(training, step, how, *arguments):
         assert "Traceback" not in done.stderr
 
 
-WHOLE = ("reverse", "--steps", "110")  # never stopped
+WHOLE = ("two_moons", "--steps", "110")  # never stopped; the shortest of the demos that train
 STOPS = [
-    ("with_positions", 21, signal.SIGTERM),
-    ("without_positions", 105, signal.SIGKILL),  # of which it saved a hundred steps
+    ("two_hidden_layers", 21, signal.SIGTERM),
+    ("no_hidden_layer", 105, signal.SIGKILL),  # of which it saved a hundred steps
 ]
 
 
