@@ -17,7 +17,6 @@ since its text never speaks of a sky. A training step that recomputes each block
 import re
 import time
 import tracemalloc
-from html import escape
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from demos import options
 from demos._training import Run
 from demos._training_curves import centred, draw_levels, draw_line
 from demos.pages.publish import publish
+from demos.pages.templates import fill
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -212,7 +212,7 @@ page.marks.at_most("fused attention, its distance in bits", distance, 1e-4, ".0e
 
 for when, sample in (("Before the training", before), ("After the training", written(model))):
     with page.folded(when):
-        page.html(f'<pre style="white-space: pre-wrap">{escape(sample)}</pre>')
+        page.html(fill("pages/html/written.html", text=sample))
 
 # %% The blank in “The sky is ___”
 # A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
