@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from textwrap import fill as fill_lines
 from textwrap import indent
@@ -110,6 +111,7 @@ def text(case: Exhibit, seed: int = 0) -> str:
 # ---------------------------------------------------------------- its lines
 
 
+@cache
 def marked(case: Exhibit) -> list[tuple[str, Markup]]:
     """Return an exhibit's lines as HTML: - marks what is wrong, and + what repairs it."""
     broken = source(case.module.broken)
