@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -94,9 +95,7 @@ def pages(book: Book) -> list[Page]:
     }
     pages = []
     for name in PAGES:
-        page = ENVIRONMENT.get_template(f"laboratory/explore/{name}.html").make_module(values)
-        body = Markup(page)
-        pages.append(
-            Page(f"{name}.html", page.title, [body], page.says, "Explore", f"explore {name}")
-        )
+        page: Any = ENVIRONMENT.get_template(f"laboratory/explore/{name}.html").make_module(values)
+        kind = f"explore {name}"
+        pages.append(Page(f"{name}.html", page.title, [Markup(page)], page.says, "Explore", kind))
     return pages

@@ -68,7 +68,7 @@ page.say(
 following = counting.followers(train_text, 5)
 predicted = [(held_out_text[i - 5 : i], held_out_text[i]) for i in range(FIRST, LAST + 1)]
 by_counting = -np.mean(
-    [np.log2(counting.chances(following, *each, len(letters))) for each in predicted], axis=0
+    [np.log2(counting.chances(following, *pair, len(letters))) for pair in predicted], axis=0
 )
 best = int(by_counting.argmin())
 
@@ -245,7 +245,7 @@ for word in counting.FILLERS:
     blank[word] = (*counted[[1, best]], bits_by_model(f"{word} "))
 page.table(
     ["word in the blank", "counting, n = 1", f"counting, n = {best}", "GPT"],
-    [[word, *(f"{each:.2f}" for each in needs)] for word, needs in blank.items()],
+    [[word, *(f"{bits:.2f}" for bits in needs)] for word, needs in blank.items()],
     caption="Bits for each character of the word and of the space after it; fewer are likelier",
 )
 whole = {word: (len(word) + 1) * needs[-1] for word, needs in blank.items()}
