@@ -91,7 +91,7 @@ def sweeps(size):
     return plan
 
 
-class Found:
+class Findings:
     """The findings of a run: exponents of the first step, outcomes of trainings, sharpness slopes.
 
     about      when, with which seed and which NumPy, and how often each setting was measured
@@ -187,8 +187,8 @@ class StepsToLearn:
     """Figure 4, its claims and their marks."""
 
     def __init__(self, measured, *, seed, size):
-        self.run = Found.of(measured, about(seed, size))
-        self.full = self.run if size == "full" else Found.read()
+        self.run = Findings.of(measured, about(seed, size))
+        self.full = self.run if size == "full" else Findings.read()
         self.first = measured["first steps"] + measured["first steps of T5"]
         self.relative = [measured["relative steps"], measured["relative steps of T5"]]
         widths = {key[4] for key in self.run.outcomes if key[0] == "sgd"}
