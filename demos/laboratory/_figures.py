@@ -52,8 +52,8 @@ def plot_map(maps):
         for name, (d_k, n) in HEADS.items():
             if d_ks[0] <= d_k <= d_ks[-1] and ns[0] <= n <= ns[-1]:
                 x, y = (
-                    float(np.interp(np.log(at), np.log(each), np.arange(len(each))))
-                    for at, each in ((d_k, d_ks), (n, ns))
+                    float(np.interp(np.log(at), np.log(ticks), np.arange(len(ticks))))
+                    for at, ticks in ((d_k, d_ks), (n, ns))
                 )
                 panel.plot(x, y + 0.1, "o", color=SCALED, markersize=3)
                 above = (name, (x, y + 0.1), (4, 1), "data", "offset points")

@@ -20,7 +20,8 @@ class Map:
     """Figure 1: the median without the scale over that with it, for each d_k and number of keys."""
 
     def __init__(self, rows, of_gpt2):
-        self.cells, self.of_gpt2 = ratios(rows), ratios(of_gpt2)
+        self.cells = ratios(rows)
+        self.of_gpt2 = ratios(of_gpt2)
         self.repeats = self.cells[0].repeats
         self.queries = rows[0].queries
         self.fewer = of_gpt2[0].queries
@@ -30,8 +31,8 @@ class Map:
 
     def range_of(self, name, cells):
         """Return the smallest and the largest value of a ratio's field in some cells."""
-        found = [getattr(c, name) for c in cells]
-        return min(found), max(found)
+        values = [getattr(c, name) for c in cells]
+        return min(values), max(values)
 
     @property
     def more(self):
@@ -183,11 +184,11 @@ class Hill:
     @property
     def flatness(self):
         """Return the largest over the smallest median with 1/√d_k, over widths, at the worst n."""
-        found = []
+        flatness = []
         for n in {row.keys for row in self.scaled}:
             medians = [row.gradient_median for row in self.scaled if row.keys == n]
-            found.append(max(medians) / min(medians))
-        return max(found)
+            flatness.append(max(medians) / min(medians))
+        return max(flatness)
 
     @cached_property
     def figure(self):

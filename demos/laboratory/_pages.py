@@ -1,14 +1,14 @@
 """Laboratory · Pages: those of Explore, where a reader moves a picture of attention's gradient.
 
-The pages are in `explore.html` and their longer texts in `explore.md`. What they need is computed
+The pages are in `explore/` and their longer texts in `explore.md`. What they need is computed
 here by minigrad.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -19,7 +19,7 @@ from demos._files import docstring, files, seconds
 from demos.laboratory import explorable
 from demos.pages.book import Book
 from demos.pages.page import Page
-from demos.pages.templates import fill, parts
+from demos.pages.templates import ENVIRONMENT, fill, parts
 from demos.pages.text import inline, sections
 from demos.pictures import softmax
 from demos.pictures.bars import bars
@@ -27,21 +27,21 @@ from minigrad import Steps, Tensor
 from minigrad.runs.saving import write_whole
 
 HERE = Path(__file__).parent
+PAGES = ("explore", "softmax", "way-back", "why_half", "gpt")  # of explore/
 LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
 
 
-def lines() -> str:
+def lines() -> Markup:
     """Return the median of ‖∂L/∂q‖ over d_k at three exponents of the scale, as a picture."""
-    drawn, shown = explorable.draws(0), ""
+    drawn = explorable.draws(0)
+    curves = []
     for name, a, colour in LINES:
         medians = [explorable.measure(drawn, d_k, a).median for d_k in explorable.D_KS[::2]]
         heights = [8 - 46 * math.log10(x) for x in medians]
-        way = " ".join(f"{15 + 48 * i},{y:.1f}" for i, y in enumerate(heights))
-        ink = f"var(--{colour})"
-        shown += f'<polyline points="{way}" fill="none" stroke="{ink}" stroke-width="3"/>'
-        shown += f'<text x="215" y="{heights[-1] + 4:.1f}" fill="{ink}">'
-        shown += f'<tspan font-style="italic">a</tspan> = {name}</text>'
-    return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{shown}</svg>'
+        points = " ".join(f"{15 + 48 * i},{y:.1f}" for i, y in enumerate(heights))
+        end = f"{heights[-1] + 4:.1f}"
+        curves.append({"name": name, "colour": colour, "points": points, "end": end})
+    return fill("laboratory/lines.html", curves=curves)
 
 
 def learns(book: Book) -> Markup:
@@ -64,13 +64,15 @@ def write_explorables(folder: Path) -> None:
     both = []
     for scale in (None, 1.0):
         inputs = [
-            Tensor(x, requires_grad=True, name=n) for x, n in zip((q, k, v), "qkv", strict=True)
+            Tensor(array, requires_grad=True, name=name)
+            for name, array in {"q": q, "k": k, "v": v}.items()
         ]
         with Steps() as steps:
             loss = (attention(*inputs, scale=scale) * Tensor(g, name="r")).sum()
         steps.backward(loss)
         both.append(steps)
-    titles, limits = ("with the scale", "without the scale"), (1e-6, 1.0)
+    titles = ("with the scale", "without the scale")
+    limits = (1e-6, 1.0)
     title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
     both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
     _, script, style = explorable.parts(0)
@@ -84,16 +86,16 @@ def pages(book: Book) -> list[Page]:
     text = (HERE / "explore.md").read_text("utf-8")
     values = sections(text, book.links) | {
         "bars": Markup(bars()),
-        "lines": Markup(lines()),
+        "lines": lines(),
         "learns": learns(book),
         "belongs": book.links("chapters 3.6, 11 and 16"),
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],
         "explorable": Markup(explorable.parts(0)[0]),
     }
-    html = fill("laboratory/explore.html", **values)
-    each = iter(re.split(r"<!-- (\S+)\.html · (.+?) · (.+) -->\n", html)[1:])
-    return [
-        Page(f"{name}.html", title, [Markup(body)], says, "Explore", f"explore {name}")
-        for name, title, says, body in zip(each, each, each, each, strict=True)
-    ]
+    pages = []
+    for name in PAGES:
+        page: Any = ENVIRONMENT.get_template(f"laboratory/explore/{name}.html").make_module(values)
+        kind = f"explore {name}"
+        pages.append(Page(f"{name}.html", page.title, [Markup(page)], page.says, "Explore", kind))
+    return pages

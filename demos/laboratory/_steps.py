@@ -31,7 +31,8 @@ FULL = Path(__file__).with_name("results_full_steps.json")  # what a run with --
 
 def sweeps(size):
     """Return name → the measure, its settings, the repeats, and the paired settings."""
-    quick, full = size == "quick", size == "full"
+    quick = size == "quick"
+    full = size == "full"
 
     def trainings(optimizer, rates, d_ks, a, follow=0.0, init="unit"):
         return {
@@ -48,8 +49,8 @@ def sweeps(size):
     d_ks = [8, 16] if quick else [8, 64, 512]
     first = {"d_k": d_ks, "optimizer": ["sgd", "adam", "adafactor"]}
     grid = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
-    seeds, draws = (1, 2) if quick else (8, 40) if full else (3, 10)
-    found: dict[str, tuple[Callable[..., Any], dict[str, Any], int, list[str]]] = {
+    seeds, draws = {"quick": (1, 2), "default": (3, 10), "full": (8, 40)}[size]
+    plan: dict[str, tuple[Callable[..., Any], dict[str, Any], int, list[str]]] = {
         "first steps": (first_step, first | {"a": grid, "init": ["unit"]}, draws, way[::2]),
         "first steps of T5": (first_step, first | {"a": [0.0], "init": ["t5"]}, draws, way[::2]),
     }
@@ -74,24 +75,23 @@ def sweeps(size):
             "Adam that follows": trainings("adam", [0.01, 0.03], [512], [0.5], -0.5),
         }
     for name, settings in runs.items():
-        found[name] = training, settings, min(seeds, 4) if "2048" in name else seeds, way
+        plan[name] = training, settings, min(seeds, 4) if "2048" in name else seeds, way
     # Widths that are powers of 4: T5's √d_k is a power of 2, so that no rounding hides an equality.
     for name, a, init in (("relative steps", 0.5, "unit"), ("relative steps of T5", 0.0, "t5")):
         settings = trainings("adafactor", [0.01, 0.03, 0.1], [64, 256], [a], init=init)
-        found[name] = training, settings, 3 if full else 1, way
-    for sequences, repeats in {32: 8, 1024: 8, 4096: 8, 16_384: 3}.items():
+        plan[name] = training, settings, 3 if full else 1, way
+    of_sharpness = {
+        "quick": {32: 2},
+        "default": {32: 5, 1024: 3},
+        "full": {32: 8, 1024: 8, 4096: 8, 16_384: 3},
+    }
+    for sequences, repeats in of_sharpness[size].items():
         settings = {"d_k": d_ks, "a": [0.0], "sequences": [sequences]}
-        if full or sequences == 32 or (sequences == 1024 and not quick):
-            found[f"sharpness {8 * sequences}"] = (
-                head_sharpness,
-                settings,
-                repeats if full else 2 if quick else 5 if sequences == 32 else 3,
-                [],
-            )
-    return found
+        plan[f"sharpness {8 * sequences}"] = head_sharpness, settings, repeats, []
+    return plan
 
 
-class Found:
+class Findings:
     """The findings of a run: exponents of the first step, outcomes of trainings, sharpness slopes.
 
     about      when, with which seed and which NumPy, and how often each setting was measured
@@ -131,12 +131,12 @@ class Found:
     @classmethod
     def read(cls, path=FULL):
         """Read the findings that `write` has written."""
-        found = {"first step": {}, "trainings": {}, "sharpness": {}}
+        kinds = {"first step": {}, "trainings": {}, "sharpness": {}}
         (_, _, about), *lines = map(json.loads, path.read_text("utf-8").splitlines())
         for kind, key, value in lines:
             key = tuple(key) if isinstance(key, list) else key
-            found[kind][key] = Outcome(**value) if kind == "trainings" else tuple(value)
-        return cls(about, *found.values())
+            kinds[kind][key] = Outcome(**value) if kind == "trainings" else tuple(value)
+        return cls(about, *kinds.values())
 
     @property
     def source(self):
@@ -157,14 +157,14 @@ class Found:
 
         one, other  (optimizer, a, follow, d_k)
         """
-        found = []
+        ratios = []
         for lr in rates:
             ways = [(optimizer, "unit", *way, lr) for optimizer, *way in (one, other)]
             steps = [
                 self.outcomes[way].steps_mean if way in self.outcomes else None for way in ways
             ]
-            found.append(steps[0] / steps[1] if all(steps) else np.inf)
-        return found
+            ratios.append(steps[0] / steps[1] if all(steps) else np.inf)
+        return ratios
 
     def nearest(self, optimizer):
         """Return the exponent with which the first step depends least on d_k."""
@@ -187,8 +187,8 @@ class StepsToLearn:
     """Figure 4, its claims and their marks."""
 
     def __init__(self, measured, *, seed, size):
-        self.run = Found.of(measured, about(seed, size))
-        self.full = self.run if size == "full" else Found.read()
+        self.run = Findings.of(measured, about(seed, size))
+        self.full = self.run if size == "full" else Findings.read()
         self.first = measured["first steps"] + measured["first steps of T5"]
         self.relative = [measured["relative steps"], measured["relative steps of T5"]]
         widths = {key[4] for key in self.run.outcomes if key[0] == "sgd"}
@@ -318,13 +318,13 @@ class StepsToLearn:
 
     def show_rates(self, page, optimizer):
         """Show a table of the trainings with one optimizer, from the run with --full."""
-        found = {key[1:]: one for key, one in self.full.outcomes.items() if key[0] == optimizer}
-        rates = sorted({key[4] for key in found})
+        outcomes = {key[1:]: one for key, one in self.full.outcomes.items() if key[0] == optimizer}
+        rates = sorted({key[4] for key in outcomes})
         rows = []
-        for init, a, follow, d_k in dict.fromkeys(key[:4] for key in found):
+        for init, a, follow, d_k in dict.fromkeys(key[:4] for key in outcomes):
             way = "T5's values" if init == "t5" else of_scale(a)[1]
             way += ", other rate" if follow else ""
-            cells = [found.get((init, a, follow, d_k, lr), "") for lr in rates]
+            cells = [outcomes.get((init, a, follow, d_k, lr), "") for lr in rates]
             rows.append([f"{way}, d_k = {d_k}", *map(str, cells)])
         page.table(
             [f"{NAMES[optimizer]}, learning rate", *(f"{lr:g}" for lr in rates)],

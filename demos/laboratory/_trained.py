@@ -65,8 +65,8 @@ class Trained:
 
     def ends(self, name, change="as trained"):
         """Return one measurement of the end of each training, as trained or after a change."""
-        found = [end for row in self.rows for end in row.end if end.change == change]
-        return np.array([getattr(end, name) for end in found])
+        ends = [end for row in self.rows for end in row.end if end.change == change]
+        return np.array([getattr(end, name) for end in ends])
 
     def second(self, change="as trained", slowed=1.0):
         """Return the median of the second task's steps, at the rate of the training."""
@@ -75,9 +75,9 @@ class Trained:
     def said(self, change="as trained", slowed=1.0, lr=None):
         """Return the steps to the second task as a table's cell, of trainings that learned it."""
         wanted = (change, slowed, self.lr if lr is None else lr)
-        found = [task for row in self.rows for task in row.second]
-        every = [t.steps for t in found if (t.change, t.slowed, t.lr) == wanted]
-        steps = [each for each in every if each is not None]
+        tasks = [task for row in self.rows for task in row.second]
+        every = [t.steps for t in tasks if (t.change, t.slowed, t.lr) == wanted]
+        steps = [number for number in every if number is not None]
         if not steps:
             return "never"
         spread = f" ± {deviation(steps):.0f}" if len(steps) > 1 else ""
@@ -91,7 +91,8 @@ class AllTrained:
     def __init__(self, rows):
         self.rows = rows
         self.about, self.kept = kept_rows()
-        self.found, self.of_kept = grouped(rows), grouped(self.kept)
+        self.by_scale = grouped(rows)
+        self.of_kept = grouped(self.kept)
         self.heads = TwoModels(kept_heads()[1])
 
     @cached_property
@@ -101,7 +102,7 @@ class AllTrained:
 
     def judge(self, marks):
         """Judge this run's trainings, the kept ones, and the real heads."""
-        judge(marks, self.found)
+        judge(marks, self.by_scale)
         judge_kept(marks, self.of_kept)
         self.heads.judge(marks)
 
@@ -143,15 +144,15 @@ class AllTrained:
     def source(self):
         """Say which run the kept rows are from."""
         trainings = Counter(row.d_k for row in self.kept if row.a)
-        said = ", ".join(f"{count} at d_k = {d_k}" for d_k, count in trainings.items())
+        counts = ", ".join(f"{count} at d_k = {d_k}" for d_k, count in trainings.items())
         return (
             f"from a run with --full of {self.about['date']} (seed {self.about['seed']}, NumPy "
-            f"{self.about['numpy']}; trainings: {said})"
+            f"{self.about['numpy']}; trainings: {counts})"
         )
 
     def show(self, page):
         """Show the figure and the tables, after a question."""
-        d_k = min(d_k for _, d_k in self.found)
+        d_k = min(d_k for _, d_k in self.by_scale)
         scaled = self.of_kept[0.5, 64]
         page.ask(
             "A model of four heads has learned to look up a value by its key, with 1/√d_k, at "
@@ -197,7 +198,7 @@ class AllTrained:
             )
             page.table(
                 HEADER,
-                table_rows(self.found),
+                table_rows(self.by_scale),
                 caption=f"This run, d_k = {d_k}: {len(self.rows) // 2} trainings with each scale",
             )
 
@@ -208,7 +209,7 @@ def grouped(rows):
     return {(a, d_k): Trained(rows, a, d_k) for d_k in d_ks for a in (0.5, 0.0)}
 
 
-def table_rows(found):
+def table_rows(by_scale):
     """Return a row for each scale and width, and each change of the scale after the training."""
     percent = lambda x: f"{x.mean():.0%}" + (f" ± {deviation(x):.0%}" if len(x) > 1 else "")
     return [
@@ -216,37 +217,38 @@ def table_rows(found):
             NAMES[a],
             d_k,
             change,
-            f"{each.ends('accuracy', change).mean():.1%}",
-            f"{each.ends('loss', change).mean():.3f}",
-            percent(each.ends("dead", change)),
-            percent(each.ends("passed_dead", change)),
-            each.said(change),
+            f"{trained.ends('accuracy', change).mean():.1%}",
+            f"{trained.ends('loss', change).mean():.3f}",
+            percent(trained.ends("dead", change)),
+            percent(trained.ends("passed_dead", change)),
+            trained.said(change),
         ]
-        for (a, d_k), each in found.items()
-        for change in each.changes
+        for (a, d_k), trained in by_scale.items()
+        for change in trained.changes
     ]
 
 
-def rate_rows(found):
+def rate_rows(by_scale):
     """Return a table's head, and its rows: one for each width, scale and rate of W_Q and W_K."""
-    rates = sorted({task.lr for each in found.values() for r in each.rows for task in r.second})
+    rows = [row for trained in by_scale.values() for row in trained.rows]
+    rates = sorted({task.lr for row in rows for task in row.second})
     rows = []
-    for (a, d_k), each in found.items():
-        tasks = dict.fromkeys((t.change, t.slowed) for r in each.rows for t in r.second)
+    for (a, d_k), trained in by_scale.items():
+        tasks = dict.fromkeys((t.change, t.slowed) for r in trained.rows for t in r.second)
         for change, slowed in tasks:
             if not a or change == "doubled":
                 continue
             name = "1/√d_k" if change == "as trained" else change
-            known = steps_over_rates(each.rows, change, slowed)
-            cells = [each.said(change, slowed, lr) if lr in known else "" for lr in rates]
+            known = steps_over_rates(trained.rows, change, slowed)
+            cells = [trained.said(change, slowed, lr) if lr in known else "" for lr in rates]
             rows.append([d_k, name, "" if slowed == 1 else f"1/{slowed:.0f}", *cells])
     return [*RATES, *(f"{lr:g}" for lr in rates)], rows
 
 
-def judge(marks, found):
+def judge(marks, by_scale):
     """Judge this run's trainings, at the narrowest width."""
-    d_k = min(d_k for _, d_k in found)
-    scaled, raw = found[0.5, d_k], found[0.0, d_k]
+    d_k = min(d_k for _, d_k in by_scale)
+    scaled, raw = by_scale[0.5, d_k], by_scale[0.0, d_k]
     kept, removed = (scaled.ends("accuracy", c).mean() for c in ("as trained", "no scale"))
     marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, LOST)
     slower = scaled.second("no scale") / scaled.second()
@@ -254,14 +256,14 @@ def judge(marks, found):
     slowed = scaled.second("no scale", SLOWED) / scaled.second("no scale")
     what = f"  and with W_Q and W_K at 1/{SLOWED:.0f} of this rate, times those steps"
     marks.at_least(what, slowed, 1.1, ".1f")
-    dead = [each.ends("passed_dead").mean() for each in (scaled, raw)]
+    dead = [trained.ends("passed_dead").mean() for trained in (scaled, raw)]
     marks.at_most("trained with 1/√d_k: queries that no g reaches", dead[0], 0.05)
     marks.at_least("trained with no scale: queries that no g reaches", dead[1], 0.3)
     steps = {
-        (a, change): (each.ends("passed_dead", change).mean(), each.second(change))
-        for (a, width), each in found.items()
+        (a, change): (trained.ends("passed_dead", change).mean(), trained.second(change))
+        for (a, width), trained in by_scale.items()
         if width == d_k
-        for change in each.changes
+        for change in trained.changes
     }
     fast = max((steps for dead, steps in steps.values() if dead < 0.25), default=math.nan)
     slow = min((steps for dead, steps in steps.values() if dead > 0.4), default=math.nan)
@@ -269,13 +271,13 @@ def judge(marks, found):
     marks.at_least(what, slow / fast, 1.2, ".1f")
 
 
-def judge_kept(marks, found):
+def judge_kept(marks, by_scale):
     """Judge the kept trainings: every rate, W_Q and W_K slowed, and the wide heads."""
-    for (a, d_k), each in found.items():
+    for (a, d_k), trained in by_scale.items():
         if not a:
             continue
         scaled, removed, slowed = (
-            steps_over_rates(each.rows, *of)
+            steps_over_rates(trained.rows, *of)
             for of in (("as trained",), ("no scale",), ("no scale", SLOWED))
         )
         slower = min(removed[lr] / steps for lr, steps in scaled.items())
@@ -285,22 +287,18 @@ def judge_kept(marks, found):
             best = min([*removed.values(), *slowed.values()]) / min(scaled.values())
             what = "  and at each one's best rate, with W_Q and W_K slowed or not"
             marks.at_least(what, best, 2.0, ".1f")
-        if far := steps_over_rates(each.rows, "no scale", float(d_k)):
+        if far := steps_over_rates(trained.rows, "no scale", float(d_k)):
             what = f"  and with W_Q and W_K at 1/{d_k} of the rate"
-            marks.at_least(what, far[each.lr] / scaled[each.lr], 4.0, ".1f")
+            marks.at_least(what, far[trained.lr] / scaled[trained.lr], 4.0, ".1f")
 
 
 def kept_rows():
     """Return how the kept trainings were made, and the trainings."""
     about, rows = read(KEPT)
-    return about, [
-        TrainedHeads(
-            **row
-            | {
-                "start": Heads(**row["start"]),
-                "end": [Heads(**end) for end in row["end"]],
-                "second": [SecondTask(**task) for task in row["second"]],
-            }
-        )
-        for row in rows
-    ]
+    trainings = []
+    for row in rows:
+        row["start"] = Heads(**row["start"])
+        row["end"] = [Heads(**end) for end in row["end"]]
+        row["second"] = [SecondTask(**task) for task in row["second"]]
+        trainings.append(TrainedHeads(**row))
+    return about, trainings

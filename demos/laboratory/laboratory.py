@@ -30,6 +30,7 @@ from demos.laboratory._trained import KEPT, AllTrained
 from demos.laboratory._trained import sweeps as sweeps_of_trained
 from demos.pages.publish import publish
 from demos.pages.source import cells
+from demos.pages.templates import fill
 from demos.pages.text import inline, slug
 
 SECONDS = 100  # of a run
@@ -50,7 +51,9 @@ chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
 if chosen.jobs < 1:
     stop(f"laboratory: --jobs must be 1 or larger: got {chosen.jobs}")
 page = publish(chosen)
-size = "quick" if chosen.quick else "full" if chosen.full else "default"
+size = "full" if chosen.full else "default"
+if chosen.quick:
+    size = "quick"
 
 
 def sized(quick, default, full):
@@ -80,7 +83,7 @@ runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
 measured = {}
 with workers(chosen.jobs, chosen.dask):
     for number, (name, (measure, settings, repeats, paired)) in enumerate(runs.items(), start=1):
-        found = sweep(
+        results = sweep(
             measure,
             settings,
             seed=chosen.seed,
@@ -89,7 +92,7 @@ with workers(chosen.jobs, chosen.dask):
             folder=chosen.out / "results",
             label=f"{name} ({number} of {len(runs)})",
         )
-        measured[name] = [result for _, result in found]
+        measured[name] = [result for _, result in results]
 
 # %% What was found
 
@@ -106,15 +109,13 @@ if chosen.full:
     keep(chosen.out / KEPT.name, trained, made("python -m demos laboratory --full", chosen.seed))
 
 headings = [cell.heading for cell in cells(page.source.text) if cell.heading[:1].isdigit()]
-small = ""
-for section, heading in zip(SECTIONS, headings, strict=False):
-    drawn = io.BytesIO()
-    section.figure.savefig(drawn, format="png", dpi=60)
-    data = base64.b64encode(drawn.getvalue()).decode()
-    small += (
-        f'<a href="#{slug(heading)}"><img src="data:image/png;base64,{data}" '
-        f'alt="Figure {heading[0]}, small"><br>{inline(heading)}</a>'
-    )
+small = []
+for number, (section, heading) in enumerate(zip(SECTIONS, headings, strict=True), start=1):
+    png = io.BytesIO()
+    section.figure.savefig(png, format="png", dpi=60)
+    data = base64.b64encode(png.getvalue()).decode()
+    place = {"address": slug(heading), "number": number, "heading": inline(heading)}
+    small.append(place | {"data": data})
 low, high = the_map.range_of("mean", the_map.cells)
 usual, most = the_map.range_of("median", the_map.usual)
 page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(--sans);
@@ -127,7 +128,7 @@ page.finding(
     "128 with 64 keys or more. The tenth of the queries with the longest gradients has "
     f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the squared "
     "gradient.",
-    page.html(f'<div class="small">{small}</div>'),
+    page.html(fill("laboratory/small.html", figures=small)),
 )
 
 # %% 1 · What happens without the scale depends on d_k and on the number of keys

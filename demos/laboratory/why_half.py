@@ -49,9 +49,9 @@ page.marks.at_least("median, a = 0 over ½, d_k = 64, 1,024 keys", many.median, 
 # and 21 exponents, and ‖∂L/∂q‖ of each query.
 
 drawn = draws(chosen.seed)
-found = {a: [measure(drawn, d_k, a) for d_k in D_KS] for a in EXPONENTS}
-median = {a: [each.median for each in row] for a, row in found.items()}
-mean = {a: [each.mean for each in row] for a, row in found.items()}
+measured = {a: [measure(drawn, d_k, a) for d_k in D_KS] for a in EXPONENTS}
+median = {a: [queries.median for queries in row] for a, row in measured.items()}
+mean = {a: [queries.mean for queries in row] for a, row in measured.items()}
 spread = {a: apart(medians) for a, medians in median.items()}
 
 page.table(
@@ -62,7 +62,7 @@ page.table(
             *(f"{x:.3g}" for x in median[a][::2]),
             f"{spread[a]:.3g}",
             f"{mean[a][-1]:.3g}",
-            f"{found[a][-1].dead_share:.0%}",
+            f"{measured[a][-1].dead_share:.0%}",
         ]
         for a in (0.0, 0.25, 0.4, 0.45, 0.5, 0.55, 0.6, 0.75, 1.0)
     ],
@@ -71,7 +71,7 @@ page.table(
 )
 flattest = min(spread, key=spread.get)
 at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
-tenth = {a: top_tenth(found[a][at_64].norms) for a in (0.0, 0.5)}
+tenth = {a: top_tenth(measured[a][at_64].norms) for a in (0.0, 0.5)}
 page.marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.051, ".2f")
 page.marks.at_most("largest / smallest median at ½", spread[0.5], 1.2, ".2f")
 page.marks.at_most(

@@ -72,7 +72,7 @@ MISTAKES = {  # of each exercise: what stands in our lines, and what is often wr
 def mistaken(name: str) -> str:
     """Return an exercise's file with the typical mistake in it."""
     ours, theirs = MISTAKES[name]
-    before, found, after = solution(name).partition(ours)
-    if not found or ours in after:
+    text = solution(name)
+    if text.count(ours) != 1:
         raise ValueError(f"the solution of {name} does not have {ours!r} once")
-    return before + theirs + after
+    return text.replace(ours, theirs)

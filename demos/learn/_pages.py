@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from functools import cache
 from textwrap import dedent
 
 from markupsafe import Markup
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from demos._files import docstring, files
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
-from demos.learn._running import judged
+from demos.learn._running import Answer, judged
 from demos.learn.exercises import FOLDER, chapters, number, stub, title
 from demos.pages.book import Book
 from demos.pages.page import Names, Page, one_of
@@ -40,10 +41,15 @@ def pages(book: Book) -> list[Page]:
             above = f"Exercise {number(name)}{star}"
             tiles.append(parts.tile(address[name], above, short, sentence(question)))
         groups.append(parts.tiles(group.capitalize(), tiles))
-    told = _told("e13_softmax")
-    body = fill("learn/exercises.html", how=book.prose(how), told=told, route=route, groups=groups)
-    each = [_exercise(book, place, names) for place in range(1, len(names))]
-    return [one_of("Exercises", names, 0, "Write it, and be answered", inline(claim), body), *each]
+    body = fill(
+        "learn/exercises.html",
+        how=book.prose(how),
+        told=_mistake("e13_softmax"),
+        route=route,
+        groups=groups,
+    )
+    first = one_of("Exercises", names, 0, "Write it, and be answered", inline(claim), body)
+    return [first, *(_exercise(book, place, names) for place in range(1, len(names)))]
 
 
 def _exercise(book: Book, place: int, names: Names) -> Page:
@@ -60,20 +66,32 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
         left.append(_letters(part) if is_legend else book.prose(part))
     left += [parts.fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
     code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
-    shown = {"name": name, "place": place, "code": code, "told": _told(name)}
-    body = fill("learn/exercise.html", left=Markup("").join(left), **shown)
+    body = fill(
+        "learn/exercise.html",
+        left=Markup("").join(left),
+        name=name,
+        place=place,
+        code=code,
+        told=_mistake(name),
+    )
     book.index.append((names[place][1], "exercise", names[place][0]))
     if name in PATH:
         links.append("★ for a first contact")
     return one_of("Exercises", names, place, short, sentence(question), body, facts=links)
 
 
-def _told(name: str) -> Markup:
+@cache
+def answer_to_mistake(name: str) -> Answer:
+    """Return what an exercise's check says of the typical mistake."""
+    return judged(FOLDER / f"{name}.py", name, mistaken(name))
+
+
+def _mistake(name: str) -> Markup:
     """Return a typical mistake in an exercise, and what its check says of it."""
-    found = judged(FOLDER / f"{name}.py", name, mistaken(name))
-    answer = f"{found.kind}: {found.said}" if found.kind else found.said
+    answer = answer_to_mistake(name)
+    words = f"{answer.kind}: {answer.said}" if answer.kind else answer.said
     place = name[1:3].lstrip("0")
-    return fill("learn/told.html", mistake=MISTAKES[name][1], place=place, answer=answer)
+    return fill("learn/told.html", mistake=MISTAKES[name][1], place=place, answer=words)
 
 
 def _letters(text: str) -> Markup:

@@ -77,8 +77,10 @@ def text_of(path: Path) -> str:
 def loaded(text: str, path: Path) -> ModuleType:
     """Return the learner's text as a module, which may import the other files of its folder."""
     module = ModuleType(path.stem)
-    module.__file__, module.__dict__["__text__"] = str(path), text
-    known, folder = set(sys.modules), str(path.parent)
+    module.__file__ = str(path)
+    module.__dict__["__text__"] = text
+    known = set(sys.modules)
+    folder = str(path.parent)
     sys.path.append(folder)  # at the end, where no file of the learner's hides one of Python's
     try:
         exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
@@ -101,9 +103,9 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
             answer = Answer(False, str(unsolved), unsolved.kind)
         except (Exception, SystemExit) as error:
             answer = Answer(False, _explained(error, path))
-    theirs = [each for each in caught if Path(each.filename).parent == path.parent]
-    said = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
-    return answer._replace(warned=tuple(" ".join(each.split()) for each in dict.fromkeys(said)))
+    theirs = [warning for warning in caught if Path(warning.filename).parent == path.parent]
+    lines = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
+    return answer._replace(warned=tuple(" ".join(line.split()) for line in dict.fromkeys(lines)))
 
 
 def _explained(error: BaseException, path: Path) -> str:
@@ -113,12 +115,12 @@ def _explained(error: BaseException, path: Path) -> str:
         where = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
         return f"{where}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
     words = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
-    said = f"{type(error).__name__}: {words}".removesuffix(": ")
-    remark = next((REMARKS[sign] for sign in REMARKS if sign in said), "")
+    sentence = f"{type(error).__name__}: {words}".removesuffix(": ")
+    remark = next((REMARKS[sign] for sign in REMARKS if sign in sentence), "")
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
         remark = f"exercise {number(error.name)} is used here: {INIT}"
     if remark:
-        said += f" ({remark})"
+        sentence += f" ({remark})"
     asked = vars(error).get("asked", "")  # (demos/learn/_telling.py puts it there)
     if asked:
         asked += ".\n"
@@ -127,17 +129,19 @@ def _explained(error: BaseException, path: Path) -> str:
     if not places and re.match("the (rule|VJP of) ", str(error)):  # the engine has refused it
         return f"{asked}{path.name}: {words}"
     where = places[-1] if places else f"the check cannot go on with what {path.name} gives it"
-    return f"{asked}{where}: {said}"
+    return f"{asked}{where}: {sentence}"
 
 
 def _places(error: BaseException | None, path: Path) -> list[str]:
     """Return the places of a traceback that are in the learner's folder, the last one innermost."""
     frames = traceback.extract_tb(error.__traceback__) if error else []
-    return [
-        f"{Path(f.filename).name}, line {f.lineno}" + f", in {f.name}" * (f.name != "<module>")
-        for f in frames
-        if Path(f.filename).parent == path.parent
-    ]
+    places = []
+    for frame in frames:
+        file = Path(frame.filename)
+        if file.parent == path.parent:
+            function = "" if frame.name == "<module>" else f", in {frame.name}"
+            places.append(f"{file.name}, line {frame.lineno}{function}")
+    return places
 
 
 # ---------------------------------------------------------------- in a process of its own
@@ -157,7 +161,8 @@ class Printed(io.TextIOBase):
 
 def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
     """Judge a file, write the answer to another one, and end the process."""
-    path, printed = Path(file), Printed()
+    path = Path(file)
+    printed = Printed()
     importlib.import_module(f"demos.learn.checks.{name}")  # (and NumPy, before the clock)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
     clock = threading.Timer(seconds, _thread.interrupt_main)  # as if Ctrl-C were pressed
@@ -169,12 +174,12 @@ def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
             answer = judged(path, name)
             clock.cancel()
     except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
-        said = _explained(error, path)
+        sentence = _explained(error, path)
         if monotonic() - begin >= seconds:
             where = [path.name, *_places(error, path)][-1]
             still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
-            said = f"{where}: {still}"
-        answer = Answer(False, said)
+            sentence = f"{where}: {still}"
+        answer = Answer(False, sentence)
     Path(to).write_text(dumps(answer), encoding="utf-8")
     os._exit(0)  # the learner's threads and functions of `atexit` are not waited for
 
@@ -199,16 +204,16 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
                 timeout=limit + KILLED,
             )
             printed = shortened(done.stdout)
-            said = f"the process ended with {done.returncode} before the check had an answer"
+            sentence = f"the process ended with {done.returncode} before the check had an answer"
         except subprocess.TimeoutExpired:
             still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
-            said = f"{still}: does a loop catch every exception?"
+            sentence = f"{still}: does a loop catch every exception?"
         try:
-            solved, said, kind, warned, _ = loads(to.read_text("utf-8"))
+            solved, sentence, kind, warned, _ = loads(to.read_text("utf-8"))
         except (OSError, TypeError, ValueError):  # there is no answer, or it is not one
-            return Answer(False, f"{path.name}: {said}", printed=printed)
+            return Answer(False, f"{path.name}: {sentence}", printed=printed)
     warned = shortened("\n".join(warned)).splitlines()
-    return Answer(solved, shortened(said), kind, tuple(warned), printed)
+    return Answer(solved, shortened(sentence), kind, tuple(warned), printed)
 
 
 if __name__ == "__main__":

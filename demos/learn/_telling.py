@@ -58,14 +58,14 @@ def given(answer: ModuleType, name: str) -> Any:
     line = _empty(getattr(answer, "__text__", ""), name, stub(Path(file).stem))
     if line:
         raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
-    found = getattr(answer, name)
-    if not isinstance(found, FunctionType):
-        return found
+    function = getattr(answer, name)
+    if not isinstance(function, FunctionType):
+        return function
 
-    @functools.wraps(found)
+    @functools.wraps(function)
     def called(*inputs: Any, **options: Any) -> Any:  # with views of arrays that are read-only
         views = (read_only(x) if isinstance(x, np.ndarray) else x for x in inputs)
-        return found(*views, **options)
+        return function(*views, **options)
 
     return called
 
@@ -90,8 +90,8 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     expected one. Several results are compared as tuples.
     """
     if isinstance(expected, tuple):
-        found = results(asked, got, len(expected))
-        for i, (mine, ours) in enumerate(zip(found, expected, strict=True)):
+        got = results(asked, got, len(expected))
+        for i, (mine, ours) in enumerate(zip(got, expected, strict=True)):
             same(f"result {i} of {asked}", mine, ours, rtol=rtol)
         return
     ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected, float)
@@ -101,13 +101,13 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     if not wrong.any():
         return
     if not ours.ndim:
-        raise Unsolved(f"{asked} is {_shown(mine)}; {_shown(ours)} was expected", "value")
+        raise Unsolved(f"{asked} is {_short(mine)}; {_short(ours)} was expected", "value")
     with np.errstate(invalid="ignore"):
         apart = np.where(wrong, np.nan_to_num(np.abs(mine - ours), nan=np.inf), -1.0)
     worst = np.unravel_index(int(apart.argmax()), ours.shape)
     raise Unsolved(
         f"{asked} differs in {wrong.sum()} of {wrong.size} elements: element {place(worst)} is "
-        f"{_shown(mine[worst])}; {_shown(ours[worst])} was expected",
+        f"{_short(mine[worst])}; {_short(ours[worst])} was expected",
         "value",
     )
 
@@ -150,37 +150,39 @@ def tensor(asked: str, got: Any, shape: tuple[int, ...], back_to: str) -> Tensor
     """Return the result. Raise Unsolved unless it is a Tensor of numbers, and of this shape."""
     shaped(asked, got, shape)
     if not isinstance(got, Tensor):
-        said = f"{asked} is {_kind(got)}, not a Tensor: the gradient of {back_to} is lost"
-        raise Unsolved(said, "value")
+        sentence = f"{asked} is {_kind(got)}, not a Tensor: the gradient of {back_to} is lost"
+        raise Unsolved(sentence, "value")
     return got
 
 
 def _kind(value: Any) -> str:
     """Return the kind of a value in words: an array, a Tensor, a list, …"""
-    kind = "array" if isinstance(value, np.ndarray | np.generic) else type(value).__name__
-    return f"a{'n' * (kind[0] in 'aeiou')} {kind}"
+    if isinstance(value, np.ndarray | np.generic):
+        return "an array"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
     """Return the result as an array. Raise Unsolved unless it has numbers, and this shape."""
     returned(asked, got)
     if isinstance(got, tuple) and any(map(callable, got)):
-        said = f"{asked} is a tuple with a function in it: is @primitive missing above it?"
-        raise Unsolved(said, "value")
+        sentence = f"{asked} is a tuple with a function in it: is @primitive missing above it?"
+        raise Unsolved(sentence, "value")
     try:
         mine = np.asarray(got.data if isinstance(got, Tensor) else got)
         if mine.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):
-        said = f"{asked} is {_shown(got)}, which is neither a number nor an array of numbers"
-        raise Unsolved(said, "value") from None
+        sentence = f"{asked} is {_short(got)}, which is neither a number nor an array of numbers"
+        raise Unsolved(sentence, "value") from None
     if mine.shape != shape:
-        said = f"{asked} has the shape {mine.shape}; the shape {shape} was expected"
-        raise Unsolved(said, "value")
+        sentence = f"{asked} has the shape {mine.shape}; the shape {shape} was expected"
+        raise Unsolved(sentence, "value")
     return mine
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     """Return a value in a few letters."""
     if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and not value.ndim):
         return f"{float(value):.6g}"
@@ -206,27 +208,27 @@ def right_derivatives(
     called = functools.partial(operation, **options)
     if value is not None:
         same(asked, called(*inputs), value)
-    said = [f"{asked}."] if asked else []
+    lines = [f"{asked}."] if asked else []
     # (The checks draw their inputs with the number 0, and so does gradcheck its g. If g equals an
     # input, Aᵀ G is symmetric, and a transposed gradient looks right.)
     rng = np.random.default_rng(43)
     try:
         report = gradcheck(called, *inputs, order=order, rng=rng)
     except GradientError as error:
-        told = _worth_telling(error)
-        if not error.diagnoses and laws is not None and "gradient is nan" not in told[-1]:
+        sentences = _worth_telling(error)
+        if not error.diagnoses and laws is not None and "gradient is nan" not in sentences[-1]:
             laws()
-        raise Unsolved("\n".join(said + told), "derivative") from None
+        raise Unsolved("\n".join(lines + sentences), "derivative") from None
     except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):
             vars(error)["asked"] = asked
             raise
-        said.append(str(error)[0].upper() + str(error)[1:])
-        raise Unsolved("\n".join(said), "derivative") from None
+        lines.append(str(error)[0].upper() + str(error)[1:])
+        raise Unsolved("\n".join(lines), "derivative") from None
     if not report:
-        said.append(f"A finite difference is too coarse to tell here: {report.unresolved[0]}")
-        raise Unsolved("\n".join(said), "derivative")
+        lines.append(f"A finite difference is too coarse to tell here: {report.unresolved[0]}")
+        raise Unsolved("\n".join(lines), "derivative")
 
 
 def _worth_telling(error: GradientError) -> list[str]:
@@ -239,9 +241,11 @@ def _worth_telling(error: GradientError) -> list[str]:
     worst = re.search(r"^ +(\[[\d, ]*\]) +(\S+) +(\S+) ", str(error), re.MULTILINE)
     if error.rule is None or not how_many or not worst or not heading.startswith("order 1"):
         return [*rest, heading]
-    where, told, true = worst.groups()
+    where, analytic, numerical = worst.groups()
     place = "" if where == "[]" else f" Element {where} is one of those that are furthest off."
-    numbers = f"the gradient is {float(told):.6g}, and a central difference {float(true):.6g}"
+    numbers = (
+        f"the gradient is {float(analytic):.6g}, and a central difference {float(numerical):.6g}"
+    )
     return [*rest, f"{how_many[0]}.{place} There {numbers}."]
 
 

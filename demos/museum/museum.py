@@ -45,17 +45,17 @@ page = publish(chosen)
 
 # %% The checks
 
-broken = [each.caught(each.module.broken, chosen.seed) for each in exhibits]
-repaired = [each.caught(each.module.repaired, chosen.seed) for each in exhibits]
-refused = [each.number for each in exhibits if each.refused()]
+broken = [case.caught(case.module.broken, chosen.seed) for case in exhibits]
+repaired = [case.caught(case.module.repaired, chosen.seed) for case in exhibits]
+refused = [case.number for case in exhibits if case.refused()]
 page.marks.at_least("broken, and caught by the check", sum(map(bool, broken)), len(exhibits), "d")
 page.marks.at_most("repaired, and caught by the check", sum(map(bool, repaired)), 0, "d")
 if asked:
-    for each in exhibits:
-        page.html("", text(each, chosen.seed))
+    for case in exhibits:
+        page.html("", text(case, chosen.seed))
 else:
-    shown = {each.number: seen(each, chosen.seed) for each in exhibits}
-    rows = [shown[1][1], shown[4][0], shown[10][-1]]
+    first, fourth, tenth = (seen(exhibits[i], chosen.seed) for i in (0, 3, 9))
+    rows = [first[1], fourth[0], tenth[-1]]
     picture = figure(drawing(rows), "Symptoms of exhibits 1, 4 and 10, beside the repaired version")
     page.finding(
         f"All {len(exhibits)} run without an error, and what they compute is wrong. The checks "
@@ -69,8 +69,11 @@ else:
         "operation is right by itself, so only what must be true of the result can tell.",
         guesses=("none", "some", "all"),
     )
-    verdicts = (["caught" if told else "passes" for told in x] for x in (broken, repaired))
-    rows = [[each.name, each.title, *said] for each, *said in zip(exhibits, *verdicts, strict=True)]
+    verdict = lambda sentence: "caught" if sentence else "passes"
+    rows = [
+        [case.name, case.title, verdict(of_broken), verdict(of_repaired)]
+        for case, of_broken, of_repaired in zip(exhibits, broken, repaired, strict=True)
+    ]
     page.html("", columns(["NAME", "mistake", "broken", "repaired"], rows))
 
 # %% The exhibits
@@ -79,15 +82,15 @@ else:
 # open “Find it”: there are the mistake, the check that catches it, and the repair. The functions
 # shown here are those that ran.
 
-links = (parts.link(f"#exhibit-{each.number}", each.number) for each in exhibits)
+links = (parts.link(f"#exhibit-{case.number}", case.number) for case in exhibits)
 script = (HERE / "exhibit.js").read_text("utf-8")
 page.program(parts.paragraph(Markup(" ").join(links)), script=script)
-for each in exhibits if not asked else ():
-    check = coloured("\n".join(source(each.module.check, docstring=False)), {})
-    symptom = inline(inspect.getdoc(each.module.symptom), set_text)
-    head = parts.heading(f"exhibit-{each.number}", f"Exhibit {each.number}") + parts.sub(symptom)
+for case in exhibits if not asked else ():
+    check = coloured("\n".join(source(case.module.check, docstring=False)), {})
+    symptom = inline(inspect.getdoc(case.module.symptom), set_text)
+    head = parts.heading(f"exhibit-{case.number}", f"Exhibit {case.number}") + parts.sub(symptom)
     prose = lambda words: markdown(words, set_text)
-    body = html(each, prose, parts.lines(check), f"mistake-{each.number}", "h3", chosen.seed)
+    body = html(case, prose, parts.lines(check), f"mistake-{case.number}", "h3", chosen.seed)
     page.html(head + body, place="below")
 
 # %% What to conclude

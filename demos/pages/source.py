@@ -42,43 +42,46 @@ class Source:
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
         """The names that the file imports: the module, and the name there or "" for all of it."""
-        found = {}
-        nodes = (x for x in ast.walk(self.tree) if isinstance(x, ast.Import | ast.ImportFrom))
-        for node, each in [(x, each) for x in nodes for each in x.names]:
+        bound = {}
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                found[each.asname or each.name.partition(".")[0]] = (each.name, "")
-            else:
-                key = f"*{node.module}" if each.name == "*" else each.asname or each.name
-                found[key] = (node.module or "", each.name)
-        return found
+                for alias in node.names:
+                    bound[alias.asname or alias.name.partition(".")[0]] = (alias.name, "")
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    key = f"*{node.module}" if name == "*" else name
+                    bound[key] = (node.module or "", alias.name)
+        return bound
 
     @cached_property
     def defined(self) -> dict[str, ast.stmt]:
         """The functions, classes and variables of the module's top level."""
-        found: dict[str, ast.stmt] = {}
+        statements: dict[str, ast.stmt] = {}
         for node in self.tree.body:
             if isinstance(node, DEFINITIONS):
-                found[node.name] = node
+                statements[node.name] = node
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(each, ast.Name) and each.id != "__all__":
-                        found[each.id] = node
-        return found
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    if isinstance(target, ast.Name) and target.id != "__all__":
+                        statements[target.id] = node
+        return statements
 
     def imported(self, files: Mapping[str, Source]) -> set[str]:
         """Return the modules in which the names that this file imports are defined."""
-        found = (resolve(files, *bound) for bound in self.imports.values())
-        return {each[0].name for each in found if each}
+        targets = (resolve(files, *bound) for bound in self.imports.values())
+        return {target[0].name for target in targets if target}
 
 
 def sources(root: Path, packages: tuple[str, ...]) -> dict[str, Source]:
     """Return every Python file of the packages, by the name of its module."""
-    found = {}
+    files = {}
     for path in sorted(p for package in packages for p in (root / package).rglob("*.py")):
         place = path.relative_to(root).as_posix()
         name = place.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        found[name] = Source(name, place, path.read_text(encoding="utf-8"))
-    return found
+        files[name] = Source(name, place, path.read_text(encoding="utf-8"))
+    return files
 
 
 def resolve(files: Mapping[str, Source], module: str, name: str) -> tuple[Source, str] | None:
@@ -91,29 +94,29 @@ def resolve(files: Mapping[str, Source], module: str, name: str) -> tuple[Source
     if name in source.imports:
         return resolve(files, *source.imports[name])
     stars = (resolve(files, key[1:], name) for key in source.imports if key[0] == "*")
-    return next((each for each in stars if each and each[1]), None)
+    return next((target for target in stars if target and target[1]), None)
 
 
 def places(
     tree: ast.AST, lines: list[str], files: Mapping[str, Source], home: Source, address: Address
 ) -> dict[tuple[int, int], str]:
     """Return the address of each name in the tree that a file's imports or definitions bind."""
-    found: dict[tuple[int, int], str] = {}
+    addresses: dict[tuple[int, int], str] = {}
 
     def put(line: int, column: int, target: tuple[Source, str] | None) -> None:
         if target and (there := address(*target)):
-            found[line, len(lines[line - 1].encode()[:column].decode())] = there
+            addresses[line, len(lines[line - 1].encode()[:column].decode())] = there
 
     def visit(node: ast.AST, hidden: frozenset[str]) -> None:
         if isinstance(node, SCOPES):
-            for each in getattr(node, "decorator_list", ()):
-                visit(each, hidden)
+            for decorator in getattr(node, "decorator_list", ()):
+                visit(decorator, hidden)
             hidden |= _variables(node)
         if isinstance(node, ast.Name) and node.id not in hidden:
             put(node.lineno, node.col_offset, resolve(files, home.name, node.id))
         elif isinstance(node, ast.ImportFrom):
-            for each in node.names:
-                put(each.lineno, each.col_offset, resolve(files, node.module or "", each.name))
+            for alias in node.names:
+                put(alias.lineno, alias.col_offset, resolve(files, node.module or "", alias.name))
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             module = None if node.value.id in hidden else home.imports.get(node.value.id)
             inner = module and resolve(files, *module)
@@ -125,16 +128,16 @@ def places(
                 visit(child, hidden)
 
     visit(tree, frozenset())
-    return found
+    return addresses
 
 
 def _variables(scope: ast.AST) -> set[str]:
     """Return the names that a function or comprehension binds itself."""
     nodes = [node for node in ast.walk(scope) if node is not scope]
-    found = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    found |= {node.name for node in nodes if isinstance(node, DEFINITIONS)}
-    stored = (node for node in nodes if isinstance(node, ast.Name))
-    return found | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+    names = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names |= {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+    used = (node for node in nodes if isinstance(node, ast.Name))
+    return names | {node.id for node in used if isinstance(node.ctx, ast.Store)}
 
 
 class Cell(NamedTuple):
@@ -148,17 +151,19 @@ class Cell(NamedTuple):
 
 def cells(text: str) -> list[Cell]:
     """Return the cells of a demo, each from a line that begins with "# %%" up to the next."""
-    found = []
+    cells = []
     for m in CELL.finditer(text):
-        first, code = 1 + text.count("\n", 0, m.start(3)), m[3].rstrip()
+        code = m[3].rstrip()
+        first = 1 + text.count("\n", 0, m.start(3))
         lines = range(first, first + len(code.splitlines()))
-        found.append(Cell(m[1].strip(), re.sub("(?m)^# ?", "", m[2]), code, lines))
-    return found
+        cells.append(Cell(m[1].strip(), re.sub("(?m)^# ?", "", m[2]), code, lines))
+    return cells
 
 
 def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[Markup]:
     """Return the lines of Python code as HTML: colours by kind of token, and names as links."""
-    lines, column = [""], 0
+    lines = [""]
+    column = 0
     for _, kind, value in PythonLexer(stripnl=False).get_tokens_unprocessed(text):
         mark = STANDARD_TYPES.get(kind, "")[:1]
         for part in re.findall(r"\n|[^\n]+", value):
@@ -166,10 +171,11 @@ def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[Markup]:
                 lines.append("")
                 column = 0
                 continue
-            shown = escape(part, quote=False)
+            html = escape(part, quote=False)
             if address := links.get((len(lines), column)):
-                shown = f'<a href="{escape(address)}">{shown}</a>'
-            inked = mark in "kscm" and mark and part.strip()
-            lines[-1] += f'<span class="{mark}">{shown}</span>' if inked else shown
+                html = f'<a href="{escape(address)}">{html}</a>'
+            if mark and mark in "kscm" and part.strip():
+                html = f'<span class="{mark}">{html}</span>'
+            lines[-1] += html
             column += len(part)
     return [Markup(line) for line in lines]

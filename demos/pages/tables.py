@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from demos.pages.templates import parts
 from demos.pages.text import MARKDOWN, inline, set_text
@@ -17,14 +17,15 @@ NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
 
 def printed(text: str) -> str:
     """Return Markdown for a terminal: in lines that fit, and without its marks."""
-    width, out = min(shutil.get_terminal_size().columns, 100), []
+    width = min(shutil.get_terminal_size().columns, 100)
+    paragraphs = []
     for part in re.split(r"\n\s*\n|\n(?=- )", text.strip("\n")):
         if not part.startswith("    "):
             line = MARKDOWN.parseInline(" ".join(part.split("\n")))[0]
             words = "".join(token.content for token in line.children or [])
             part = textwrap.fill(words, width, break_on_hyphens=False)
-        out.append(part)
-    return "\n\n".join(out)
+        paragraphs.append(part)
+    return "\n\n".join(paragraphs)
 
 
 def inlined(svg: str, alt: str, name: str) -> Markup:
@@ -33,14 +34,15 @@ def inlined(svg: str, alt: str, name: str) -> Markup:
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{name}-", svg)
     svg = re.sub(' (role="img"|aria-label="[^"]*")', "", svg, count=2)  # (of a Graph)
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1))
+    labelled = Markup('<svg role="img" aria-label="{}"').format(alt)
+    return Markup(svg.replace("<svg", labelled, 1))
 
 
-def figure(shown: Markup, caption: str) -> Markup:
-    """Return what is shown, in a frame that moves sideways if it is too wide, over its caption."""
-    size = re.search(r'<(?:svg|img)[^>]*? (?:width="|viewBox="\S+ \S+ )([\d.]+)(pt)?', shown)
+def figure(picture: Markup, caption: str) -> Markup:
+    """Return a picture in a frame that moves sideways if it is too wide, over its caption."""
+    size = re.search(r'<(?:svg|img)[^>]*? (?:width="|viewBox="\S+ \S+ )([\d.]+)(pt)?', picture)
     wide = f"{size[1]}{size[2] or 'px'}" if size else ""
-    return parts.figure(shown, inline(caption, set_text), wide)
+    return parts.figure(picture, inline(caption, set_text), wide)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> Markup:
@@ -57,8 +59,9 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str 
     widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
     lines = [printed(caption)] if caption else []
     for cells in plain:
-        sides = zip(cells, widths, right, strict=True)
-        line = "".join(f"   {cell:{'>' if at else '<'}{width}}" for cell, width, at in sides)
+        line = ""
+        for cell, width, at_right in zip(cells, widths, right, strict=True):
+            line += "   " + (cell.rjust(width) if at_right else cell.ljust(width))
         lines.append(line.rstrip())
     return "\n".join(lines)
 
@@ -66,6 +69,8 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str 
 def _cells(head: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[list[str]], list]:
     """Return a table's texts, its head first, and which of its columns have numbers alone."""
     texts = [list(head), *([str(cell) for cell in cells] for cells in rows)]
-    below = zip(*texts[1:], strict=True) if rows else [()] * len(head)
     is_number = lambda cell: not cell or NUMBER.fullmatch(printed(cell))
-    return texts, [any(x) and all(map(is_number, x)) for x in below]
+    if not rows:
+        return texts, [False for _ in head]
+    columns = zip(*texts[1:], strict=True)
+    return texts, [any(column) and all(map(is_number, column)) for column in columns]

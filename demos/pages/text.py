@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -35,6 +36,7 @@ ITEM = re.compile(
 Links = Callable[[str], Markup]  # a text, as HTML whose chapters and exercises are links
 
 
+@cache
 def formula(text: str) -> Markup:
     """Return the text as HTML: variables in italics, indices and exponents where they belong.
 
@@ -47,14 +49,16 @@ def formula(text: str) -> Markup:
     """
     if wrong := {c for c in text if ord(c) > 127} - {*GREEK, *SIGNS, *LOW, *HIGH}:
         raise ValueError(f"a formula cannot be set: {''.join(wrong)} in {text!r}")
-    out, last = [], 0
+    html = []
+    last = 0
     for m in ITEM.finditer(text):
-        out += [escape(text[last : m.start()], quote=False), _item(m)]
+        html += [escape(text[last : m.start()], quote=False), _item(m)]
         last = m.end()
-    rest = "".join([*out, escape(text[last:], quote=False)])
-    if "^" in rest or re.search(r"(?<!\w)_|_(?!\w)", rest):
+    html.append(escape(text[last:], quote=False))
+    whole = "".join(html)
+    if "^" in whole or re.search(r"(?<!\w)_|_(?!\w)", whole):
         raise ValueError(f"a formula cannot be set: an index or exponent is missing in {text!r}")
-    return Markup(rest)
+    return Markup(whole)
 
 
 def _item(m: re.Match[str]) -> str:
@@ -82,7 +86,8 @@ def _item(m: re.Match[str]) -> str:
 
 def _is_word(text: str, letter: str, start: int, end: int) -> bool:
     """Whether a single letter is a word: T of T5, or an a, A or I that nothing touches."""
-    before, after = text[:start].rstrip(" ")[-1:], text[end:]
+    before = text[:start].rstrip(" ")[-1:]
+    after = text[end:]
     if letter not in "aAI" or re.match(r"\.\d", after):  # T5, section A.1, the C library, J.S
         initial = re.search(r"\w\.$", text[:start])
         return bool(initial or re.match(r"\.?\d| library", after, re.ASCII))
@@ -149,7 +154,7 @@ def columns(lines: Sequence[str]) -> list[int]:
     cuts = [m.end() for m in re.finditer(" {2,}", blank)]
     gaps = [m.span() for line in full for m in re.finditer(r"(?<=\S) {4,}(?=\S)", line)]
     table = all(any(a < cut <= b for cut in cuts) for a, b in gaps)
-    return [0, *(cuts if table else []), width]
+    return [0, *cuts, width] if table else [0, width]
 
 
 def _kind(cell: str) -> str:
@@ -189,7 +194,8 @@ def _one_line(state: Any) -> None:
             continue
         if len(columns(token.content.split("\n"))) > 2:  # parameters, and what they mean
             state.tokens[i - 1].hidden = state.tokens[i + 1].hidden = True  # (no paragraph)
-            token.type, token.info = "code_block", "names"
+            token.type = "code_block"
+            token.info = "names"
         else:
             token.content = token.content.replace("\n", " ")
 
@@ -202,8 +208,8 @@ MARKDOWN.add_render_rule("code_block", _displays)
 def sections(text: str, links: Links = formula) -> dict[str, Markup]:
     """Return the parts of a Markdown file as HTML, each by the word that is its heading."""
     pieces = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
-    names, texts = pieces[::2], pieces[1::2]
-    return {name: markdown(each, links) for name, each in zip(names, texts, strict=True)}
+    pairs = zip(pieces[::2], pieces[1::2], strict=True)
+    return {name: markdown(words, links) for name, words in pairs}
 
 
 def set_text(text: str) -> Markup:
@@ -215,9 +221,9 @@ def set_text(text: str) -> Markup:
         return Markup.escape(text)
 
 
-def plain(shown: str) -> str:
+def plain(html: str) -> str:
     """Return the text of HTML, for titles, descriptions and the index of Find."""
-    return re.sub("<[^>]*>", "", str(shown))
+    return re.sub("<[^>]*>", "", str(html))
 
 
 def slug(text: str) -> str:

@@ -82,7 +82,7 @@ class TwoModels:
 
         logs  (texts, 2, heads), as `log_ratios` returns them
         """
-        again, error = (np.moveaxis(each, -1, 0) for each in middle(logs))  # (heads, 2)
+        again, error = (np.moveaxis(array, -1, 0) for array in middle(logs))  # (heads, 2)
         known = np.array([[row.median, row.mean] for row in self.rows[: len(again)]])
         return float(np.max(abs(again - known[..., 0]) / np.hypot(error, known[..., 1])))
 

@@ -126,7 +126,7 @@ def _pieces(word: str, ids: dict[str, int]) -> list[int]:
     while rest != "##":
         least = 2 if pieces else 0  # (a piece inside a word begins with ##)
         beginnings = (rest[:end] for end in range(len(rest), least, -1))
-        piece = next((each for each in beginnings if each in ids), "")
+        piece = next((beginning for beginning in beginnings if beginning in ids), "")
         if not piece:
             return [ids["[UNK]"]]
         pieces.append(ids[piece])

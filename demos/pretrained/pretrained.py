@@ -15,8 +15,6 @@ are read, and no pickle, which can run any code.
 
 # %% Set-up
 
-from html import escape
-
 import numpy as np
 
 from attention import generate, stream
@@ -25,6 +23,7 @@ from attention.masks import causal_mask
 from attention.scaling import top_tenth
 from demos import options, stop
 from demos.pages.publish import publish
+from demos.pages.templates import fill
 from demos.pretrained._agreement import PROBLEMS, SIGNS, compare_calculator, compare_writer, right
 from demos.pretrained._figures import plot_factor, plot_ratios
 from demos.pretrained._heads import AWAY, loss_on, own_texts, see, set_scale, sharpened
@@ -164,7 +163,7 @@ alike = np.sum(uncached == continued)
 def add_text(tokens):
     """Add the prompt, a bar and what the model wrote."""
     text = f"{chosen.prompt}|{pieces.decode(list(tokens))}".strip()
-    page.html(f'<pre style="white-space: pre-wrap">{escape(text)}</pre>', text)
+    page.html(fill("pages/html/written.html", text=text), text)
 
 
 add_text(continued)
@@ -313,8 +312,8 @@ std = np.mean([[x.score_std for x in pair] for pair in pairs], axis=0)  # (2, he
 entropy = np.mean([[x.entropy for x in pair] for pair in pairs], axis=0)  # (2, heads)
 decided = entropy[0] < 0.5
 of_decided, decided_error = middle(logs[:, :, decided].mean(axis=-1))
-tenths = [[[top_tenth(g) for g in x.gradient[decided]] for x in pair] for pair in pairs]
-tenths = np.mean(tenths, axis=(0, 2))  # with the scale, and without
+of_tenths = lambda x: np.mean([top_tenth(g) for g in x.gradient[decided]])
+tenths = np.mean([[of_tenths(x) for x in pair] for pair in pairs], axis=0)  # with it, and without
 # The first query has one key, so its gradient is 0 with any scale.
 limits = [0.01 * np.median(x.gradient, axis=-1)[:, None] for x, _ in pairs]
 dead = [(x.gradient[:, 1:] < low).mean(axis=-1) for low, (_, x) in zip(limits, pairs, strict=True)]

@@ -29,10 +29,11 @@ class Book:
         self, chapters: dict[str, Chapter], files: dict[str, Source], out: Path | None = None
     ) -> None:
         self.out = out  # the folder of the site
-        self.chapters, self.files = chapters, files
-        self.pages = {each.source.name: each.page for each in chapters.values()}
-        self.tools = [each for name, each in files.items() if name not in self.pages]
-        self.pages |= {each.name: f"{each.name}.html" for each in self.tools}
+        self.chapters = chapters
+        self.files = files
+        self.pages = {chapter.source.name: chapter.page for chapter in chapters.values()}
+        self.tools = [source for name, source in files.items() if name not in self.pages]
+        self.pages |= {tool.name: f"{tool.name}.html" for tool in self.tools}
         self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
         self._cache: dict[Source, list[Markup]] = {}
 
@@ -68,13 +69,13 @@ class Book:
     def find(self) -> str:
         """Return the script with what Find finds; of what it finds equally well, chapters first."""
         kinds = ("chapter", "term", "minigrad/", "attention/")
-        tools = {self.pages[each.name] for each in self.tools}
+        tools = {self.pages[tool.name] for tool in self.tools}
 
-        def order(each: tuple[str, str, str]) -> tuple[Any, ...]:
-            name, kind, address = each
+        def order(entry: tuple[str, str, str]) -> tuple[Any, ...]:
+            name, kind, address = entry
             late = address.startswith("0-") or address.partition("#")[0] in tools
             place = next((i for i, x in enumerate(kinds) if kind.startswith(x)), len(kinds))
-            return late, place, len(name), each
+            return late, place, len(name), entry
 
         index = sorted(self.index, key=order)
         listed = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
@@ -82,9 +83,10 @@ class Book:
 
     def prose(self, text: str) -> Markup:
         """Return a docstring's paragraphs as HTML."""
-        number = lambda m: f"{m[1]}{self._chapter(m[2]) if m[2] in self.chapters else m[2]}<"
+        linked = lambda number: self._chapter(number) if number in self.chapters else number
         html = str(markdown(text, self.links))
-        return Markup(re.sub(r"(<tr><td[^>]*>)([\d.]+)<", number, html))
+        cell = r"(<tr><td[^>]*>)([\d.]+)<"
+        return Markup(re.sub(cell, lambda m: f"{m[1]}{linked(m[2])}<", html))
 
     def ran(self, name: str) -> str:
         """Return the address of the page of a demo that has been run here, or ""."""
@@ -97,12 +99,13 @@ class Book:
         """Return lines first to last of a file as HTML, with refusals and overloads folded."""
         numbers = [n for n in range(first, last + 1) if n not in skip]
         lines = self._lines(source)
-        kept = [n for n in numbers if source.lines[n - 1].strip()]
-        if not kept:
+        full = [n for n in numbers if source.lines[n - 1].strip()]
+        if not full:
             return Markup("")
-        pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
-        rows, folded = [], _folded(source)
-        for n in range(kept[0], kept[-1] + 1):
+        pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in full))
+        rows = []
+        folded = _folded(source)
+        for n in range(full[0], full[-1] + 1):
             if n in skip or (n - 1 in skip and not source.lines[n - 1].strip()):
                 continue
             line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", str(lines[n - 1]))
@@ -122,12 +125,12 @@ class Book:
     def console(self, source: Source, examples: list[doctest.Example]) -> Markup:
         """Return a docstring's examples as HTML: what is typed, and what is printed."""
         rows: list[tuple[str, str]] = []  # a prompt or "", and a line
-        for each in examples:
-            lines = each.source.rstrip("\n").split("\n")
-            links = places(ast.parse(each.source), lines, self.files, source, self.address)
-            for i, line in enumerate(coloured(each.source.rstrip("\n"), links)):
+        for example in examples:
+            code = example.source.rstrip("\n")
+            links = places(ast.parse(code), code.split("\n"), self.files, source, self.address)
+            for i, line in enumerate(coloured(code, links)):
                 rows.append(("... " if i else ">>> ", line))
-            for line in each.want.replace("<BLANKLINE>", " ").splitlines():
+            for line in example.want.replace("<BLANKLINE>", " ").splitlines():
                 rows.append(("", line or " "))
         return parts.console(rows)
 
@@ -135,20 +138,22 @@ class Book:
 @cache
 def _folded(source: Source) -> dict[int, tuple[int, int, str]]:
     """Return, by each of its lines, what is folded: its first line, its last, and what it is."""
-    found: dict[int, tuple[int, int, str]] = {}
+    folds: dict[int, tuple[int, int, str]] = {}
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.stmt):
             continue
         named = [*getattr(node, "decorator_list", ()), *getattr(node, "targets", ())]
-        names = {getattr(each, "id", "") for each in named}
+        names = {getattr(target, "id", "") for target in named}
+        first = node.lineno
         if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise) and not node.orelse:
-            first, said = node.lineno, "a refusal"
+            summary = "a refusal"
         elif "overload" in names:
-            first, said = node.lineno - 1, "a type"
+            first -= 1  # (the decorator's line)
+            summary = "a type"
         elif "__all__" in names:
-            first, said = node.lineno, "the public names"
+            summary = "the public names"
         else:
             continue
-        lines = range(first, node.end_lineno + 1)
-        found |= {n: (first, node.end_lineno, said) for n in lines if n not in found}
-    return found
+        for n in range(first, node.end_lineno + 1):
+            folds.setdefault(n, (first, node.end_lineno, summary))
+    return folds

@@ -23,9 +23,11 @@ from demos.site._rows import rows
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     """Return a chapter's page."""
-    source, order = chapter.source, list(book.chapters.values())
-    links = lambda chapters: parts.links([(each.page, _named(each)) for each in chapters])
-    facts = [f"{chapter.minutes} min{' · ★ of the evening' if chapter.star else ''}"]
+    source = chapter.source
+    order = list(book.chapters.values())
+    links = lambda chapters: parts.links([(other.page, _named(other)) for other in chapters])
+    minutes = f"{chapter.minutes} min"
+    facts = [f"{minutes} · ★ of the evening" if chapter.star else minutes]
     if chapter.needs:
         facts.append("needs " + links(chapter.needs))
     if len(chapter.leads) > 6:
@@ -43,7 +45,7 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
         picture, alt = PICTURES[chapter.number]
         narrow = "hero_narrow" if picture == "hero" else ""
         body.append(parts.picture(picture, alt, narrow))
-    pages = [(each.page, _named(each)) for each in order]
+    pages = [(other.page, _named(other)) for other in order]
     body += [*rows(book, source), turn(pages, order.index(chapter))]
     name = plain(_named(chapter))
     book.index.append((name, "chapter", chapter.page))
@@ -69,7 +71,7 @@ def _term(book: Book, chapter: Chapter) -> Callable[[re.Match[str]], str]:
 
 def _by_parts(book: Book) -> list[tuple[str, list[Chapter]]]:
     """Return the name of each part, and its chapters."""
-    groups = groupby(book.chapters.values(), key=lambda each: each.part)
+    groups = groupby(book.chapters.values(), key=lambda chapter: chapter.part)
     return [(part, list(chapters)) for part, chapters in groups]
 
 
@@ -92,12 +94,14 @@ def page_of_contents(book: Book) -> Page:
 
 def page_of_tool(book: Book, source: Source) -> Page:
     """Return a tool's page of reference."""
-    said, page = source.docstring.partition("\n")[0], book.pages[source.name]
+    first_line = source.docstring.partition("\n")[0]
+    page = book.pages[source.name]
     book.index.append((source.name, "a tool", page))
-    kicker, title = "A tool, to be used and not read", parts.code(source.name)
-    head = parts.top(kicker, title, inline(said, book.links), [_size(source)])
+    kicker = "A tool, to be used and not read"
+    sub = inline(first_line, book.links)
+    head = parts.top(kicker, parts.code(source.name), sub, [_size(source)])
     body = [_contents(book), head, *rows(book, source)]
-    return Page(page, source.name, body, plain(said), "Book", "chapter")
+    return Page(page, source.name, body, plain(first_line), "Book", "chapter")
 
 
 def _named(chapter: Chapter) -> Markup:

@@ -113,8 +113,8 @@ class Chapter:
 
     def __post_init__(self) -> None:
         line = self.source.docstring.partition("\n")[0].rstrip(".")
-        found = re.fullmatch(r"([\d.]+) · ([^:]+): (.+)", line)
-        self.number, self.title, self.says = found.groups()
+        heading = re.fullmatch(r"([\d.]+) · ([^:]+): (.+)", line)
+        self.number, self.title, self.says = heading.groups()
 
     @property
     def page(self) -> str:
@@ -137,7 +137,7 @@ class Chapter:
 
 def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
     """Return the chapters by number, in order, and all files of the two packages by module."""
-    found = sources(ROOT, ("minigrad", "attention"))
+    files = sources(ROOT, ("minigrad", "attention"))
     chapters = {}
     for line in CONTENTS.splitlines():
         if line[0] != " ":
@@ -145,14 +145,14 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
             continue
         stem, star, after = re.fullmatch(r" +(\w+) +(★?) +(.+)", line).groups()
         name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
-        chapter = Chapter(found[name], part, bool(star), after)
+        chapter = Chapter(files[name], part, bool(star), after)
         chapters[chapter.number] = chapter
     for chapter in chapters.values():  # (a package leads to what it gathers)
-        names = chapter.source.imported(found) - {chapter.source.name}
+        names = chapter.source.imported(files) - {chapter.source.name}
         for other in chapters.values():
             if other.source.name in names:
                 inside = other.source.name.startswith(f"{chapter.source.name}.")
                 first, second = (chapter, other) if inside else (other, chapter)
                 first.leads.append(second)
                 second.needs.append(first)
-    return chapters, found
+    return chapters, files

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from demos.pages.source import cells
+from demos.pages.templates import fill
 from demos.site._contents import PRELUDE
 
 COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -24,7 +25,8 @@ def of_chapter(path: Path) -> str:
     cells = [new_markdown_cell(f"# {title}"), new_code_cell(PRELUDE), *_taken_apart(text)]
     nodes = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     for node in sorted(nodes, key=lambda node: node.lineno):
-        text, is_private = ast.get_docstring(node) or "", node.name.startswith("_")
+        text = ast.get_docstring(node) or ""
+        is_private = node.name.startswith("_")
         if ">>> " in text or (text and node in module.body and not is_private):
             if is_private:
                 parts = path.resolve().with_suffix("").relative_to(Path(__file__).parents[2]).parts
@@ -36,25 +38,26 @@ def of_chapter(path: Path) -> str:
 def of_demo(path: Path) -> str:
     """Return a demo's notebook: the heading of a cell, and the comment below it, are text."""
     source = path.read_text(encoding="utf-8")
-    shown = _taken_apart(f"# {ast.get_docstring(ast.parse(source))}")
+    notebook = _taken_apart(f"# {ast.get_docstring(ast.parse(source))}")
     for cell in cells(source):
         text = f"## {cell.heading}\n{cell.comment}" if cell.heading else cell.comment
-        shown += [new_markdown_cell(text), new_code_cell(cell.code)]
-    return _notebook(shown)
+        notebook += [new_markdown_cell(text), new_code_cell(cell.code)]
+    return _notebook(notebook)
 
 
 def notebook(name: str) -> Markup:
     """Return the link to a notebook."""
-    return Markup(f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>')
+    return fill("site/notebook.html", name=name)
 
 
 def _taken_apart(docstring: str) -> list[NotebookNode]:
     """Return the cells of a docstring. Columns that are made with spaces become a display."""
-    cells, code = [], ""
+    cells = []
+    code = ""
     for part in filter(None, [*doctest.DocTestParser().parse(docstring), "\n"]):
         if isinstance(part, str):
-            shown = COLUMNS.sub(lambda found: indent(found[0], "    "), part)
-            cells += [new_code_cell(code), new_markdown_cell(shown)]
+            text = COLUMNS.sub(lambda table: indent(table[0], "    "), part)
+            cells += [new_code_cell(code), new_markdown_cell(text)]
             code = ""
         else:
             code += re.sub(" *# doctest: .*", "", part.source)
@@ -77,4 +80,4 @@ def _notebook(cells: list[NotebookNode]) -> str:
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     notebook = new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(notebook)
-    return nbformat.writes(notebook) + "\n"
+    return nbformat.v4.writes(notebook) + "\n"

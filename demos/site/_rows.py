@@ -23,29 +23,31 @@ Part = str | list[doctest.Example]  # of a docstring
 def rows(book: Book, source: Source) -> list[Markup]:
     """Return a file as rows: the module's docstring, then every statement in order."""
     start = source.tree.body[0].end_lineno or 1
-    shown, later = [_opening(book, source)], STOP in source.docstring
+    rows = [_opening(book, source)]
+    later = STOP in source.docstring
     imports = [x for x in source.tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
     if imports:
-        first, start = start + 1, imports[-1].end_lineno or 1
+        first = start + 1
+        start = imports[-1].end_lineno or 1
         names = {x.module for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
-        said = ": ".join(filter(None, ["Imports", ", ".join(sorted(names))]))
+        summary = f"Imports: {', '.join(sorted(names))}" if names else "Imports"
         code = book.code(source, first, start)
-        shown.append(parts.row("", parts.fold(said, code, "fold imports")))
+        rows.append(parts.row("", parts.fold(summary, code, "fold imports")))
     for kind, *what in _items(source, start + 1):
         if kind == "head":
-            shown.append(parts.section(slug(what[0]), inline(what[0], book.links)))
+            rows.append(parts.section(slug(what[0]), inline(what[0], book.links)))
         elif kind == "stop":
             summary, _, more = what[0].partition("\n\n")
-            shown.append(parts.later_begins(inline(summary, book.links)))
-            shown.append(parts.row(book.prose(more)))
+            rows.append(parts.later_begins(inline(summary, book.links)))
+            rows.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
-            shown.append(parts.row("", book.code(source, *what)))
+            rows.append(parts.row("", book.code(source, *what)))
         else:
-            shown.append(_definition(book, source, *what))
+            rows.append(_definition(book, source, *what))
     if later:
-        shown.append(parts.later_ends())
-    return list(filter(None, shown))
+        rows.append(parts.later_ends())
+    return list(filter(None, rows))
 
 
 def _opening(book: Book, source: Source) -> Markup:
@@ -54,7 +56,9 @@ def _opening(book: Book, source: Source) -> Markup:
     replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
     right = [_replaces(book, replaced[1])] if replaced else []
     text = text.replace(replaced[0], "") if replaced else text
-    rows, lesson, blocks = [], True, _parts(text)
+    rows = []
+    lesson = True
+    blocks = _parts(text)
     for part, following in zip(blocks, [*blocks[1:], ""], strict=False):
         if not isinstance(part, str):
             continue
@@ -85,22 +89,22 @@ def _replaces(book: Book, code: str) -> Markup:
 
 
 def _definition(book: Book, source: Source, node: Any, first: int, last: int, name: str) -> Markup:
-    said = ast.get_docstring(node) or ""
-    skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
+    docstring = ast.get_docstring(node) or ""
+    skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if docstring else range(0)
     book.index.append((name, source.path, book.address(source, name)))
     head = parts.section(name, parts.code(name), "name")
-    blocks = _parts(said)
+    blocks = _parts(docstring)
     texts = "\n\n".join(x for x in blocks if isinstance(x, str)).split("\n\n")
-    shown = Markup("").join(book.console(source, x) for x in blocks if not isinstance(x, str))
+    console = Markup("").join(book.console(source, x) for x in blocks if not isinstance(x, str))
     cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
     value = _value(node)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        return parts.row(left, book.code(source, first, last, skip) + shown, "rule")
+        return parts.row(left, book.code(source, first, last, skip) + console, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
     above = parts.row(left, book.code(source, first, value, skip), "rule")
     rest = book.prose("\n\n".join(texts[cut:]))
-    return above + parts.row(rest, book.code(source, value + 1, last, skip) + shown)
+    return above + parts.row(rest, book.code(source, value + 1, last, skip) + console)
 
 
 def _parts(docstring: str) -> list[Part]:
@@ -122,8 +126,9 @@ def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator
 
     A class whose methods have text ends where they begin.
     """
-    for node in (each for each in body if isinstance(each, DEFINITIONS)):
-        first, last = _first(node), node.end_lineno
+    for node in (statement for statement in body if isinstance(statement, DEFINITIONS)):
+        first = _first(node)
+        last = node.end_lineno
         methods = [x for x in node.body if isinstance(x, ast.FunctionDef)]
         if isinstance(node, ast.ClassDef) and any(map(ast.get_docstring, methods)):
             last = _first(methods[0]) - 1
@@ -137,34 +142,34 @@ def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator
 
 def _first(node: Any) -> int:
     """Return the first line of a definition: that of its decorators, if it has some."""
-    return min(each.lineno for each in [node, *node.decorator_list])
+    return min(part.lineno for part in [node, *node.decorator_list])
 
 
 def _items(source: Source, first: int) -> list[tuple[Any, ...]]:
     """Return what follows a line: headings, the stop, definitions with text, and other code."""
     lines = [*map(str.strip, source.lines), ""]
     definitions = dict(_documented(source.tree.body, lines))
-    found: list[tuple[Any, ...]] = []
+    items: list[tuple[Any, ...]] = []
     n = first
     while n < len(lines):
         line = lines[n - 1]
         below = next(i for i in range(n, len(lines) + 1) if not lines[i - 1].startswith("#"))
         if STOP in line:
-            said = [x.removeprefix("#").strip() for x in lines[n : below - 1]]
-            found.append(("stop", "\n".join([STOP, *said])))
+            comment = [x.removeprefix("#").strip() for x in lines[n : below - 1]]
+            items.append(("stop", "\n".join([STOP, *comment])))
             n = below - 1
         elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
-            found.append(("head", m[1]))
+            items.append(("head", m[1]))
         elif below in definitions:
             node, last, name = definitions[below]
-            found.append(("definition", node, n, last, name))
+            items.append(("definition", node, n, last, name))
             n = last
-        elif line and found and found[-1][0] == "code" and found[-1][2] >= n - 2:
-            found[-1] = ("code", found[-1][1], n)
+        elif line and items and items[-1][0] == "code" and items[-1][2] >= n - 2:
+            items[-1] = ("code", items[-1][1], n)
         elif line:
-            found.append(("code", n, n))
+            items.append(("code", n, n))
         n += 1
-    return found
+    return items
 
 
 def _value(node: Any) -> int | None:
@@ -173,5 +178,5 @@ def _value(node: Any) -> int | None:
     if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Tuple):
         return None
     value, *vjps = last.value.elts
-    lines = [each.lineno for each in vjps]
+    lines = [vjp.lineno for vjp in vjps]
     return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None

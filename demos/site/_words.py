@@ -22,10 +22,10 @@ def words(book: Book) -> Page:
     """Return the page of PyTorch's and NumPy's words, and of all names of this project."""
 
     def link(word: str, module: str, name: str) -> Markup:
-        found = resolve(book.files, module, name)
-        there = book.address(*found) if found and found[1] else ""
+        definition = resolve(book.files, module, name)
+        address = book.address(*definition) if definition and definition[1] else ""
         code = parts.code(word)
-        return parts.link(there, code) if there else code
+        return parts.link(address, code) if address else code
 
     def public(package: str) -> Iterator[tuple[Markup, Markup]]:
         """Yield each name of a package, and the first line of its docstring."""

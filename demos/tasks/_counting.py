@@ -54,18 +54,18 @@ def chances(
     choices  how many characters there are: the lowest order of all gives them equal probabilities
     """
     p = 1 / choices
-    found = []
+    probabilities = []
     for n, counts in enumerate(following):
         after = counts.get(before[len(before) - n :])
         if after:
             p = (after[then] + len(after) * p) / (after.total() + len(after))
-        found.append(p)
-    return found
+        probabilities.append(p)
+    return probabilities
 
 
 def bits_of(
     word: str, following: Sequence[dict[Any, Counter[Any]]], before: str, choices: int
 ) -> Any:
     """Return the mean of -log₂ p over the characters of the word after `before`, by each order."""
-    each = [chances(following, before + word[:i], c, choices) for i, c in enumerate(word)]
-    return -np.log2(each).mean(axis=0)
+    orders = [chances(following, before + word[:i], c, choices) for i, c in enumerate(word)]
+    return -np.log2(orders).mean(axis=0)

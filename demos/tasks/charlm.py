@@ -17,7 +17,6 @@ since its text never speaks of a sky. A training step that recomputes each block
 import re
 import time
 import tracemalloc
-from html import escape
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from demos import options
 from demos._training import Run
 from demos._training_curves import centred, draw_levels, draw_line
 from demos.pages.publish import publish
+from demos.pages.templates import fill
 from demos.tasks import _counting as counting
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -68,7 +68,7 @@ page.say(
 following = counting.followers(train_text, 5)
 predicted = [(held_out_text[i - 5 : i], held_out_text[i]) for i in range(FIRST, LAST + 1)]
 by_counting = -np.mean(
-    [np.log2(counting.chances(following, *each, len(letters))) for each in predicted], axis=0
+    [np.log2(counting.chances(following, *pair, len(letters))) for pair in predicted], axis=0
 )
 best = int(by_counting.argmin())
 
@@ -212,7 +212,7 @@ page.marks.at_most("fused attention, its distance in bits", distance, 1e-4, ".0e
 
 for when, sample in (("Before the training", before), ("After the training", written(model))):
     with page.folded(when):
-        page.html(f'<pre style="white-space: pre-wrap">{escape(sample)}</pre>')
+        page.html(fill("pages/html/written.html", text=sample))
 
 # %% The blank in “The sky is ___”
 # A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
@@ -245,7 +245,7 @@ for word in counting.FILLERS:
     blank[word] = (*counted[[1, best]], bits_by_model(f"{word} "))
 page.table(
     ["word in the blank", "counting, n = 1", f"counting, n = {best}", "GPT"],
-    [[word, *(f"{each:.2f}" for each in needs)] for word, needs in blank.items()],
+    [[word, *(f"{bits:.2f}" for bits in needs)] for word, needs in blank.items()],
     caption="Bits for each character of the word and of the space after it; fewer are likelier",
 )
 whole = {word: (len(word) + 1) * needs[-1] for word, needs in blank.items()}

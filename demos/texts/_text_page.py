@@ -8,8 +8,8 @@ gradients, and what the scale does to it.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -20,12 +20,16 @@ from attention.figures import name_ends, name_place, new_figure
 from demos import files
 from demos.pages.publish import Published
 from demos.pages.tables import printed
+from demos.pages.templates import ENVIRONMENT
+from demos.pages.templates import parts as page_parts
 from demos.pages.text import inline, markdown, set_text
 from demos.texts.sources import Pair, compared, counted, returning
 from minigrad import Steps, Tensor, gradcheck, graph
 from minigrad.graphs.render import described
 
+parts: Any = ENVIRONMENT.get_template("texts/parts.html").module
 WIDEST = 32  # cells in a row
+SIDE = 11  # of a cell, with its margin
 KINDS = ("wrong", "unclear", "left open")
 
 
@@ -38,45 +42,46 @@ def numbers(page: Published, text: ModuleType) -> None:
         sentence += f" What cannot come back: {'; '.join(text.LOST.values())}."
         caption += " A cross is another number, an empty cell is not computed."
     page.say(sentence)
-    page.html(f"<figure>{strip(text)}<figcaption>{caption}</figcaption></figure>", place="right")
+    page.html(parts.arrays(strip(text), caption), place="right")
     with page.folded(f"All {total} numbers, array by array", place="below"):
         lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
-        page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
+        page.html(page_parts.plain(lists))
     page.marks.at_least("numbers that come back", same, returning(text), "d")
 
 
-def strip(text: ModuleType) -> str:
+def strip(text: ModuleType) -> list[Markup]:
     """Return a picture of each array, in its rows, with a cell for each number."""
-    shown = ""
+    pictures = []
     for name, (shape, pairs) in compared(text).items():
         places = [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(shape)]
-        shown += '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
-        shown += f"<code>{escape(name)}</code>{cells(name, places, pairs, _width(shape))}</div>"
-    return shown
+        drawn = cells(name, places, pairs, _width(shape))
+        pictures.append(parts.array(name, drawn))
+    return pictures
 
 
-def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -> str:
+def cells(name: str, places: Sequence[str], pairs: Sequence[Pair], width: int) -> Markup:
     """Return a picture of cells, `width` in a row: each says its place and both numbers."""
-    shown = ""
+    drawn = []
     for n, (place, (theirs, ours)) in enumerate(zip(places, pairs, strict=True)):
-        said = f"{place}: the text {theirs}, ours {'not computed' if ours is None else ours}"
-        fill = "currentColor" if theirs == ours else "none"
-        cross = "" if ours in (theirs, None) else '<path d="M0 0 8 8M0 8 8 0"/>'
-        shown += f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
-        shown += f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
-        shown += f'pointer-events="all"/>{cross}</g>'
-    same = sum(theirs == ours for theirs, ours in pairs)
-    right, below = width * 11, -(-len(pairs) // width) * 11
-    return (
-        f'<svg class="drawn" role="img" width="{right}" height="{below}" stroke="currentColor" '
-        f'viewBox="0 0 {right} {below}" style="border-radius:0; max-width:100%" '
-        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">{shown}</svg>'
-    )
+        number = "not computed" if ours is None else ours
+        drawn.append(
+            {
+                "x": n % width * SIDE + 1,
+                "y": n // width * SIDE + 1,
+                "title": f"{place}: the text {theirs}, ours {number}",
+                "equal": theirs == ours,
+                "other": ours not in (theirs, None),
+            }
+        )
+    equal = sum(theirs == ours for theirs, ours in pairs)
+    rows = math.ceil(len(pairs) / width)
+    return parts.cells(name, drawn, equal, width * SIDE, rows * SIDE)
 
 
 def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
     """Return one array as the text prints it, row by row, and ours below if one number differs."""
-    same, width = sum(theirs == ours for theirs, ours in pairs), _width(shape)
+    same = sum(theirs == ours for theirs, ours in pairs)
+    width = _width(shape)
     lines = [f"{name} {shape}: {same} of {len(pairs)} are equal"]
     for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
         if side == "ours" and (same == len(pairs) or None in numbers):
@@ -91,15 +96,6 @@ def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
 
 def _width(shape: tuple[int, ...]) -> int:
     return min(shape[-1] if shape else 1, WIDEST)
-
-
-def _beside(width: str, shown: Sequence[str]) -> Markup:
-    """Return parts side by side, as many as there is room for."""
-    parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
-    columns = f"repeat(auto-fill,minmax(min({width},100%),1fr))"
-    return Markup(
-        f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
-    )
 
 
 class Slip(NamedTuple):
@@ -144,17 +140,18 @@ class Slips:
         ordered = sorted(self.slips, key=lambda slip: (not slip.weighty, KINDS.index(slip.kind)))
         html, text = zip(*map(_slip, range(1, len(ordered) + 1), ordered), strict=True)
         first = sum(slip.weighty for slip in ordered)
-        self.page.html(_beside("19rem", html[:first]), "\n\n".join(text[:first]), "below")
+        weighty = parts.beside("19rem", html[:first])
+        self.page.html(weighty, "\n\n".join(text[:first]), "below")
         with self.page.folded(f"The other {len(ordered) - first} lines", place="below"):
-            self.page.html(_beside("19rem", html[first:]))
+            self.page.html(parts.beside("19rem", html[first:]))
 
 
-def _slip(number: int, slip: Slip) -> tuple[str, str]:
+def _slip(number: int, slip: Slip) -> tuple[Markup, str]:
     """Return a slip as HTML, and for a terminal."""
     says, so = (inline(part, set_text) for part in (slip.says, slip.so))
-    html = f"<h3>{number} · {slip.kind}</h3><p><b>The text.</b> {says}</p>"
-    html += f"<p><b>What is so.</b> {so}</p>{markdown(f'**Computed.** {slip.computed}', set_text)}"
+    computed = markdown(f"**Computed.** {slip.computed}", set_text)
     text = f"{number} · {slip.kind}: {slip.says} {slip.so}\n\nComputed: {slip.computed}"
+    html = parts.slip(number, slip.kind, says, so, computed)
     return html, printed(text).replace("\n\n", "\n")
 
 
@@ -187,7 +184,8 @@ def both_passes(
         noted.append(steps)
         alt = f"{caption}: {described(drawing)}."
         drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
-    drawn[0].html, drawn[1].html = _beside("26rem", [part.html for part in drawn]), Markup("")
+    drawn[0].html = parts.beside("26rem", [part.html for part in drawn])
+    drawn[1].html = Markup("")
     drawn[0].place = "below"
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
@@ -210,7 +208,8 @@ def checked(
     exceptions = ""
     for name, (f, points) in cases.items():
         report = gradcheck(f, *points)
-        every, few = len(report.comparisons), len(report.unresolved)
+        every = len(report.comparisons)
+        few = len(report.unresolved)
         least = every - (coarse or {}).get(name, 0)
         page.marks.at_least(f"{name}: derivatives confirmed", every - few, least, "d")
         confirmed += every - few

@@ -81,12 +81,12 @@ def least_lost(weights: Any) -> float:
     A query's H averages tell what is in the span of its H rows of weights. So of the numbers at a
     place, they tell the share that the projection on the span keeps of that place's unit vector.
     """
-    kept = []
+    shares = []
     for t in range(1, PLACES - 1):
         rows = weights[:, t - 1]  # (H, S)
         onto = np.linalg.pinv(rows) @ rows  # (S, S)
-        kept += [onto[t - 1, t - 1], onto[t + 1, t + 1]]
-    return float(1 - np.mean(kept))
+        shares += [onto[t - 1, t - 1], onto[t + 1, t + 1]]
+    return float(1 - np.mean(shares))
 
 
 def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None:

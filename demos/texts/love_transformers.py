@@ -324,8 +324,10 @@ weights = {}
 runs = [("text", "1/√d_k", SGD), ("text", "1/√d_k", Adam), ("text", "1/32", SGD)]
 for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     x, layer = source.layer(unit=inputs == "unit")
-    layer.scale, before = 1 / 32 if scale == "1/32" else None, layer.w_q.weight.data.copy()
-    case, optimizer = f"{inputs}, {scale}, {method.__name__}", method(layer.parameters(), 0.01)
+    layer.scale = 1 / 32 if scale == "1/32" else None
+    before = layer.w_q.weight.data.copy()
+    optimizer = method(layer.parameters(), 0.01)
+    case = f"{inputs}, {scale}, {method.__name__}"
     run = Run(chosen, case, model=layer, optimizer=optimizer, rng=rng)
     for _ in run:
         answer = layer(Tensor(x.data))

@@ -197,11 +197,13 @@ nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
 answers = source.retrieved((plain @ attributes).data)
 shares = [[name, *before, *after] for name, (_, before, after) in runs.items()]
-shares += [["no projections", np.mean(plain.argmax(-1) == right), np.mean(answers == right)]]
-shares += [["the nearest animal", np.mean(nearest == right)]]
+rows = [[name, *(f"{share:.1%}" for share in its)] for name, *its in shares]
+looks, finds = np.mean(plain.argmax(-1) == right), np.mean(answers == right)
+rows.append(["no projections", f"{looks:.1%}", f"{finds:.1%}", "", ""])
+rows.append(["the nearest animal", f"{np.mean(nearest == right):.1%}", "", "", ""])
 page.table(
     ["model", "untrained: looks", "finds", "trained: looks", "finds"],
-    [[name, *(f"{s:.1%}" for s in its), *[""] * (4 - len(its))] for name, *its in shares],
+    rows,
     caption="Held-out questions, of 2,000; by chance 20 %",
 )
 looks, finds = runs["three heads"][2]

@@ -12,7 +12,7 @@ not errors of arithmetic. They are claims that were never computed.
 
 from demos import options
 from demos.pages.publish import publish
-from demos.texts._text_page import KINDS, cells, kinds
+from demos.texts._text_page import KINDS, cells, kinds, parts
 from demos.texts.sources import (
     compared,
     counted,
@@ -58,20 +58,18 @@ def picture(name, text):
     arrays = compared(text).items()
     places = [array for array, (_, pairs) in arrays for _ in pairs]
     pairs = [pair for _, (_, pairs) in arrays for pair in pairs]
-    return (
-        f'<div style="margin-top:.7rem"><code>{name}</code></div>{cells(name, places, pairs, 60)}'
-    )
+    return parts.text(name, cells(name, places, pairs, 60))
 
 
 printed, back, *of_kinds, _ = together
-pictures = "".join(picture(name, text) for name, text in TEXTS.items())
+pictures = [picture(name, text) for name, text in TEXTS.items()]
 caption = (
     "A cell is a printed number; point at it to see both. A filled cell comes back, a cross is "
     "another number, an empty cell is not computed."
 )
 page.finding(
     f"{back} of the {printed:,} numbers come back, digit by digit.",
-    page.html(f"<figure>{pictures}<figcaption>{caption}</figcaption></figure>"),
+    page.html(parts.arrays(pictures, caption)),
 )
 by_kind = ", ".join(f"{n} {kind}" for kind, n in zip(KINDS, of_kinds, strict=True))
 page.ask(
@@ -88,12 +86,8 @@ for name, text in TEXTS.items():
     page.say(sentence)
     with page.folded(f"{len(text.COMPLETED)} steps that it leaves undone"):
         page.say("\n".join(f"- {step}" for step in text.COMPLETED))
-links = (
-    f'<a href="../{name}/index.html">{name}</a>'
-    for name in TEXTS
-    if (chosen.out.parent / name / "index.html").exists()
-)
-page.html(f"<p>Their pages: {', '.join(links)}</p>")
+written = [name for name in TEXTS if (chosen.out.parent / name / "index.html").exists()]
+page.html(parts.pages(written))
 
 # %% What is claimed
 # Every number comes back that is neither lost nor taken over from the text.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from attention.laboratory.sweeps import sweep
-from demos.laboratory._steps import Found, StepsToLearn, about, sweeps
+from demos.laboratory._steps import Findings, StepsToLearn, about, sweeps
 
 pytestmark = pytest.mark.slow  # (it trains to each mark, as the demo does without --quick)
 
@@ -70,9 +70,9 @@ def test_a_mark_fails_when_its_effect_is_taken_out(measured, what):
 
 
 def test_the_file_of_the_run_with_full_is_read_as_it_was_written(measured, tmp_path):
-    run = Found.of(measured, about(0, "default"))
+    run = Findings.of(measured, about(0, "default"))
     run.write(tmp_path / "results.json")
-    assert vars(Found.read(tmp_path / "results.json")) == vars(run)
+    assert vars(Findings.read(tmp_path / "results.json")) == vars(run)
 
 
 def test_the_claims_name_numbers_of_the_run_with_full(measured):

@@ -13,9 +13,8 @@ from markupsafe import escape
 from attention import attention, attention_weights, causal_mask, split_heads
 from attention.figures import D_K
 from demos.museum._pages import drawing, seen, text
-from demos.museum.exhibits import NAMES, difference, exhibit, source
+from demos.museum.exhibits import NAMES, difference, exhibit, short_text, source
 from demos.museum.exhibits import __file__ as hall
-from demos.museum.exhibits import shown as as_text
 from demos.museum.exhibits._engine import Value
 from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
@@ -352,7 +351,7 @@ def test_every_number_of_a_symptom_is_drawn_and_said(shown):
             elif isinstance(value, np.ndarray):
                 assert all(f">{number:.2g}</text>" in drawn for number in value)
             else:
-                assert f"{as_text(value)} " in said
+                assert f"{short_text(value)} " in said
 
 
 @every

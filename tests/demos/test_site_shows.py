@@ -90,7 +90,7 @@ def test_the_lines_of_an_exhibit_that_are_wrong_are_those_that_differ(pages, nam
 
 def test_what_a_check_says_is_shown_as_text(contents, monkeypatch):
     said = "</script><b>&amp;\n  </pre>"
-    monkeypatch.setattr(learn, "judged", lambda *_: Answer(False, said, "law"))
+    monkeypatch.setattr(learn, "answer_to_mistake", lambda _: Answer(False, said, "law"))
     page = document(learn.pages(contents)[13], "")
     assert "law: &lt;/script&gt;&lt;b&gt;&amp;amp;\n  &lt;/pre&gt;</pre>" in page
 

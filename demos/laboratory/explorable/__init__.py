@@ -48,7 +48,7 @@ def draws(seed: int) -> Draws:
 
 
 @dataclass(frozen=True)
-class Measured:
+class QueriesAtScale:
     """Attention of the 512 queries at one d_k and one exponent a, as the page shows it."""
 
     norms: Array  # (512,): ‖∂L/∂q‖ of each query
@@ -59,13 +59,13 @@ class Measured:
     largest_weight: float  # median over queries of max p
 
 
-def measure(drawn: Draws, d_k: int, a: float) -> Measured:
+def measure(drawn: Draws, d_k: int, a: float) -> QueriesAtScale:
     """Compute attention with the scale d_k^-a and ∂L/∂q of each query, by this project's engine."""
     q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
     weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
     (gradient,) = gradients(weights, [q], drawn.of_p)
     norms = np.linalg.norm(gradient, axis=-1)
-    return Measured(
+    return QueriesAtScale(
         norms=norms,
         mean=float(norms.mean()),
         median=float(np.median(norms)),

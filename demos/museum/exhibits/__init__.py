@@ -112,8 +112,8 @@ def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
     lines = inspect.getsource(f).splitlines()
     if docstring:
         return lines
-    said = ast.parse("\n".join(lines)).body[0].body[0]  # type: ignore[attr-defined]
-    return lines[: said.lineno - 1] + lines[said.end_lineno :]
+    words = ast.parse("\n".join(lines)).body[0].body[0]  # type: ignore[attr-defined]
+    return lines[: words.lineno - 1] + lines[words.end_lineno :]
 
 
 def difference(broken: list[str], repaired: list[str]) -> list[str]:
@@ -125,7 +125,7 @@ def difference(broken: list[str], repaired: list[str]) -> list[str]:
     run: list[str] = []
     for line in [*marked, "  "]:
         if line.startswith("  "):
-            ordered += sorted(run, key=lambda each: each[0], reverse=True)
+            ordered += sorted(run, key=lambda changed: changed[0], reverse=True)
             run = []
             ordered.append(line)
         else:
@@ -133,14 +133,14 @@ def difference(broken: list[str], repaired: list[str]) -> list[str]:
     return [f"   {line}".rstrip() for line in ordered[:-1]]
 
 
-def shown(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a number with three digits, a text as it is, a boolean table with # for True."""
     if np.size(value) > 40:
-        return f"{shown(value[0])} … {shown(value[-1])}"
+        return f"{short_text(value[0])} … {short_text(value[-1])}"
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
     if isinstance(value, np.ndarray) and value.dtype == bool:
-        return "\n".join("".join("#" if each else "." for each in row) for row in value)
+        return "\n".join("".join("#" if true else "." for true in row) for row in value)
     if isinstance(value, np.ndarray):
         return np.array2string(value, precision=2, suppress_small=True)
     return str(value)

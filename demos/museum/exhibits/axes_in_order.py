@@ -16,14 +16,14 @@ REPAIR = (
 )
 
 
-def broken(q, k):
-    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
+def broken(q, k):  # (T, d_k), (S, d_k) → (T, S)
+    """How much each query looks at each key."""
     scores = q @ np.transpose(k, (-2, -1)) / np.sqrt(q.shape[-1])
     return softmax(scores)
 
 
-def repaired(q, k):
-    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
+def repaired(q, k):  # (T, d_k), (S, d_k) → (T, S)
+    """How much each query looks at each key."""
     scores = q @ k.mT / np.sqrt(q.shape[-1])
     return softmax(scores)
 

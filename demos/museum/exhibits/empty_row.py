@@ -16,13 +16,13 @@ REPAIR = (
 )
 
 
-def broken(scores, mask):
-    """The weights of each query over the keys it may look at.   (T, S) → (T, S)"""
+def broken(scores, mask):  # (T, S) → (T, S)
+    """The weights of each query over the keys it may look at."""
     return softmax(scores + np.where(mask, 0.0, -np.inf))
 
 
-def repaired(scores, mask):
-    """The weights of each query over the keys it may look at.   (T, S) → (T, S)"""
+def repaired(scores, mask):  # (T, S) → (T, S)
+    """The weights of each query over the keys it may look at."""
     nowhere = ~mask.any(axis=-1, keepdims=True)
     p = softmax(scores + np.where(mask | nowhere, 0.0, -np.inf))
     return where(mask, p, 0.0)

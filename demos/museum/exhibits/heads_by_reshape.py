@@ -16,14 +16,14 @@ REPAIR = (
 )
 
 
-def broken(x, num_heads):
-    """Features become heads.   (T, H · d_k) → (H, T, d_k)"""
+def broken(x, num_heads):  # (T, H · d_k) → (H, T, d_k)
+    """Features become heads."""
     T, width = x.shape
     return x.reshape(num_heads, T, width // num_heads)
 
 
-def repaired(x, num_heads):
-    """Features become heads.   (T, H · d_k) → (H, T, d_k)"""
+def repaired(x, num_heads):  # (T, H · d_k) → (H, T, d_k)
+    """Features become heads."""
     T, width = x.shape
     return x.reshape(T, num_heads, width // num_heads).swapaxes(0, 1)
 

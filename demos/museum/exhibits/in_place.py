@@ -13,8 +13,8 @@ from minigrad import Tensor
 REPAIR = "Do not overwrite an array that a derivative needs: dropout makes a new array."
 
 
-def broken(scores, kept):
-    """Softmax, dropout, and the backward pass.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
+def broken(scores, kept):  # (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores
+    """Softmax, dropout, and the backward pass."""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     y = np.multiply(p, kept, out=p)
@@ -25,8 +25,8 @@ def broken(scores, kept):
     return y, backward
 
 
-def repaired(scores, kept):
-    """Softmax, dropout, and the backward pass.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
+def repaired(scores, kept):  # (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores
+    """Softmax, dropout, and the backward pass."""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     y = p * kept

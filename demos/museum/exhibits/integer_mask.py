@@ -13,13 +13,13 @@ from minigrad import Tensor, softmax, where
 REPAIR = "Compare first, mask == 0. Better, refuse every mask that is not boolean."
 
 
-def broken(scores, mask):
-    """The weights over the keys where mask is 1.   (T, S), (S,) → (T, S)"""
+def broken(scores, mask):  # (T, S), (S,) → (T, S)
+    """The weights over the keys where mask is 1."""
     return softmax(where(~mask, -1e9, scores))
 
 
-def repaired(scores, mask):
-    """The weights over the keys where mask is 1.   (T, S), (S,) → (T, S)"""
+def repaired(scores, mask):  # (T, S), (S,) → (T, S)
+    """The weights over the keys where mask is 1."""
     return softmax(where(mask == 0, -1e9, scores))
 
 

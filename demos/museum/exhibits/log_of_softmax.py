@@ -16,13 +16,13 @@ REPAIR = (
 )
 
 
-def broken(logits, target):
-    """Cross-entropy: how much the target surprises these logits.   (n,) → ()"""
+def broken(logits, target):  # (n,) → ()
+    """Cross-entropy: how much the target surprises these logits."""
     return -np.log(softmax(logits)[target])
 
 
-def repaired(logits, target):
-    """Cross-entropy: how much the target surprises these logits.   (n,) → ()"""
+def repaired(logits, target):  # (n,) → ()
+    """Cross-entropy: how much the target surprises these logits."""
     return -log_softmax(logits)[target]
 
 

@@ -16,13 +16,13 @@ REPAIR = (
 )
 
 
-def broken(x, w, b, g):
-    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y.   (B, 3), (3, 2) → (B, 2)"""
+def broken(x, w, b, g):  # (B, 3), (3, 2) → (B, 2)
+    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y."""
     return x.T @ g, g
 
 
-def repaired(x, w, b, g):
-    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y.   (B, 3), (3, 2) → (B, 2)"""
+def repaired(x, w, b, g):  # (B, 3), (3, 2) → (B, 2)
+    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y."""
     return x.T @ g, g.sum(axis=0)
 
 

@@ -13,13 +13,13 @@ from minigrad import Tensor, gradients, softmax
 REPAIR = "Divide by √d_k, and test at two widths: at the toy's width alone the error is too small."
 
 
-def broken(q, k):
-    """The scores that go into softmax.   (T, d_k), (S, d_k) → (T, S)"""
+def broken(q, k):  # (T, d_k), (S, d_k) → (T, S)
+    """The scores that go into softmax."""
     return q @ k.mT
 
 
-def repaired(q, k):
-    """The scores that go into softmax.   (T, d_k), (S, d_k) → (T, S)"""
+def repaired(q, k):  # (T, d_k), (S, d_k) → (T, S)
+    """The scores that go into softmax."""
     return q @ k.mT / np.sqrt(q.shape[-1])
 
 

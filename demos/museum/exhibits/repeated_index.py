@@ -17,8 +17,8 @@ REPAIR = (
 
 
 @primitive
-def broken(table, /, tokens):
-    """The rows of a table that belong to the tokens.   (V, d) → (T, d)"""
+def broken(table, /, tokens):  # (V, d) → (T, d)
+    """The rows of a table that belong to the tokens."""
 
     def vjp(g, y):
         grad = np.zeros(table.shape)
@@ -29,8 +29,8 @@ def broken(table, /, tokens):
 
 
 @primitive
-def repaired(table, /, tokens):
-    """The rows of a table that belong to the tokens.   (V, d) → (T, d)"""
+def repaired(table, /, tokens):  # (V, d) → (T, d)
+    """The rows of a table that belong to the tokens."""
 
     def vjp(g, y):
         grad = np.zeros(table.shape)

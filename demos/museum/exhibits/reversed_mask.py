@@ -14,15 +14,15 @@ from minigrad import Tensor, gradients
 REPAIR = "Choose one meaning for True, write it beside every mask, and test the mask by gradients."
 
 
-def broken(x):
-    """Causal self-attention: output t depends on the inputs 0 … t.   (T, d) → (T, d)"""
+def broken(x):  # (T, d) → (T, d)
+    """Causal self-attention: output t depends on the inputs 0 … t."""
     T = x.shape[-2]
     mask = np.triu(np.ones((T, T), bool), 1)  # True = forbidden
     return attention(x, x, x, mask=mask)
 
 
-def repaired(x):
-    """Causal self-attention: output t depends on the inputs 0 … t.   (T, d) → (T, d)"""
+def repaired(x):  # (T, d) → (T, d)
+    """Causal self-attention: output t depends on the inputs 0 … t."""
     T = x.shape[-2]
     mask = np.tril(np.ones((T, T), bool))  # True = may look
     return attention(x, x, x, mask=mask)

@@ -14,14 +14,14 @@ from minigrad import Tensor, softmax
 REPAIR = "Take d_k from the tensors that are multiplied, `q.shape[-1]`, not from a configuration."
 
 
-def broken(x, w_q, w_k, num_heads):
-    """The scores that go into softmax.   (T, d_model) → (H, T, T)"""
+def broken(x, w_q, w_k, num_heads):  # (T, d_model) → (H, T, T)
+    """The scores that go into softmax."""
     q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))  # (H, T, d_k)
     return q @ k.mT / np.sqrt(x.shape[-1])
 
 
-def repaired(x, w_q, w_k, num_heads):
-    """The scores that go into softmax.   (T, d_model) → (H, T, T)"""
+def repaired(x, w_q, w_k, num_heads):  # (T, d_model) → (H, T, T)
+    """The scores that go into softmax."""
     q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))  # (H, T, d_k)
     return q @ k.mT / np.sqrt(q.shape[-1])
 

@@ -14,14 +14,14 @@ from minigrad import Tensor, gradients, softmax, where
 REPAIR = "Count the axis from the end, where the keys are: `axis=-1` is right for any batch axes."
 
 
-def broken(q, k, mask):
-    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
+def broken(q, k, mask):  # (T, d_k), (S, d_k) → (T, S)
+    """How much each query looks at each key."""
     scores = where(mask, q @ k.mT / np.sqrt(q.shape[-1]), -np.inf)
     return softmax(scores, axis=-2)
 
 
-def repaired(q, k, mask):
-    """How much each query looks at each key.   (T, d_k), (S, d_k) → (T, S)"""
+def repaired(q, k, mask):  # (T, d_k), (S, d_k) → (T, S)
+    """How much each query looks at each key."""
     scores = where(mask, q @ k.mT / np.sqrt(q.shape[-1]), -np.inf)
     return softmax(scores, axis=-1)
 

@@ -148,9 +148,9 @@ def layer(num_heads: int = 3) -> MultiHeadAttention:
     return attend
 
 
-def questions(rng: np.random.Generator, each: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return noisy features, `each` times for an animal, and which it is: (N, 3) and (N,)."""
-    which = np.repeat(np.arange(len(NAMES)), each)
+def questions(rng: np.random.Generator, times: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return noisy features, `times` for each animal, and which it is: (N, 3) and (N,)."""
+    which = np.repeat(np.arange(len(NAMES)), times)
     return ANIMALS[which] + noise * rng.standard_normal((which.size, 3)), which
 
 

@@ -100,7 +100,7 @@ def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ManyDraws:
     """Many draws of the example, each array with an axis of draws first."""
 
     scores: np.ndarray  # (n, T, S), scaled: the input of softmax
@@ -136,7 +136,7 @@ def measure(
     draws: int,
     seed: int,
     d_model: int = D_MODEL,
-) -> Measured:
+) -> ManyDraws:
     """Return `draws` examples with this initialisation and scale (None is 1/√d_k).
 
     Every scale and every initialisation gets the same words and the same g.
@@ -153,7 +153,7 @@ def measure(
     assert weights.node is not None
     scores = weights.node.inputs[0].data  # the record remembers
     (gradient,) = gradients(weights @ v, [q], g)
-    return Measured(
+    return ManyDraws(
         scores=scores,
         weights=weights.data,
         gradient=np.linalg.norm(gradient, axis=-1),
