@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -233,20 +232,21 @@ def right_derivatives(
 
 def _worth_telling(error: GradientError) -> list[str]:
     """Return gradcheck's sentences without its table, and its heading only if it is needed."""
-    heading, *lines = str(error).splitlines()
-    rest = [line for line in lines if not re.match(r"\s|The elements", line)]
+    compared = error.elements
+    message = str(error)
+    heading, *rest = message.removesuffix(compared.table if compared else "").splitlines()
     if error.diagnoses:
         return rest
-    how_many = re.search(r"\d+ of [\w ]*elements differ", heading)
-    worst = re.search(r"^ +(\[[\d, ]*\]) +(\S+) +(\S+) ", str(error), re.MULTILINE)
-    if error.rule is None or not how_many or not worst or not heading.startswith("order 1"):
+    if error.rule is None or compared is None or compared.order > 1 or not compared.differing:
         return [*rest, heading]
-    where, analytic, numerical = worst.groups()
-    place = "" if where == "[]" else f" Element {where} is one of those that are furthest off."
+    place = ""
+    if compared.index:
+        place = f" Element {compared.index} is one of those that are furthest off."
     numbers = (
-        f"the gradient is {float(analytic):.6g}, and a central difference {float(numerical):.6g}"
+        f"the gradient is {compared.analytic:.6g}, "
+        f"and a central difference {compared.numerical:.6g}"
     )
-    return [*rest, f"{how_many[0]}.{place} There {numbers}."]
+    return [*rest, f"{compared.how_many}.{place} There {numbers}."]
 
 
 def law(sentence: str, holds: bool, seen: str) -> None:

@@ -32,6 +32,12 @@ CHAPTERS = {  # chapter → the module of its picture
     "14": "dial",
     "16": "hill",
 }
+SHARED_SCRIPTS = {  # module → the scripts whose functions its own script calls
+    "error": ("axes",),
+    "valley": ("axes",),
+    "dial": ("axes",),
+    "hill": ("draws", "axes"),
+}
 # The macros of shapes.html, each a function that returns Markup: `shapes.rect(6, 34, 34, 34)`.
 shapes: Any = ENVIRONMENT.get_template("pictures/shapes.html").module
 

@@ -115,10 +115,8 @@ def _size(source: Source) -> Markup:
 def _drawn(name: str) -> Markup:
     """Return a chapter's picture, and the scripts that move it."""
     picture = importlib.import_module(f"demos.pictures.{name}").picture()
-    needed = {
-        "draws": '"seed":' in picture,
-        "axes": "<label>" in picture,
-        name: (DEMOS / "pictures" / f"{name}.js").exists(),
-    }
-    scripts = (parts.script(f"pictures/{x}.js") for x in needed if needed[x])
+    needed = [*pictures.SHARED_SCRIPTS.get(name, ())]
+    if (DEMOS / "pictures" / f"{name}.js").exists():
+        needed.append(name)
+    scripts = [parts.script(f"pictures/{script}.js") for script in needed]
     return Markup("").join([Markup(picture), *scripts])

@@ -36,12 +36,37 @@ from minigrad.engine.autograd import gradients
 from minigrad.engine.tensor import Array, Tensor
 
 
+@dataclass(frozen=True)
+class Elements:
+    """The elements of a gradient that is wrong, compared one by one.
+
+    order      of the gradient: 1, or 2
+    differing  how many of the elements that were looked at differ
+    how_many   the same in words: "2 of 5 elements differ"
+    worst      the flat indices of those that are furthest off, the worst first
+    index, analytic, numerical
+               the place of the worst, and what the rules and a difference say of it
+    table      a row for each of the worst
+    """
+
+    order: int
+    differing: int
+    how_many: str
+    worst: Array
+    index: list[int]
+    analytic: float
+    numerical: float
+    table: str
+
+
 class GradientError(AssertionError):
     """The analytic and the numerical gradient differ by more than both tolerances allow.
 
     rule       the name of the operation that is wrong, or None if no single one is
     input      which of that operation's inputs has the wrong VJP (from 0 on), or None
     diagnoses  the mistakes that explain it, a sentence each, the most specific first
+    elements   the elements of the gradient, if they were compared one by one, or None. Their table
+               is the end of the message
     """
 
     def __init__(
@@ -51,9 +76,10 @@ class GradientError(AssertionError):
         rule: str | None = None,
         input: int | None = None,
         diagnoses: tuple[str, ...] = (),
+        elements: Elements | None = None,
     ) -> None:
         super().__init__(message)
-        self.rule, self.input, self.diagnoses = rule, input, diagnoses
+        self.rule, self.input, self.diagnoses, self.elements = rule, input, diagnoses, elements
 
 
 @dataclass

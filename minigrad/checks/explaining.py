@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.checks.claims import Claims, GradientError, tensors
+from minigrad.checks.claims import Claims, Elements, GradientError, tensors
 from minigrad.checks.comparing import DOUBT, Trial, Wrong
 from minigrad.checks.culprit import Search
 from minigrad.checks.differences import EPS, elementwise
@@ -46,13 +46,13 @@ def explained(
     found: GradientError, claims: Claims, rtol: float, rng: np.random.Generator
 ) -> GradientError:
     """Return the error with its explanation: the rule, the input, the mistakes, and the table."""
-    order, heading, table = 2, str(found), ""
+    order, heading, compared = 2, str(found), None
     reasons: list[str] = []
     if isinstance(found, Wrong):
         order = found.order
-        differ, worst, table = _elements(found.trial)
-        heading += f"; {differ}"
-        reasons += _doubts(found, worst)
+        compared = _elements(found.trial, order)
+        heading += f"; {compared.how_many}"
+        reasons += _doubts(found, compared.worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
     lines, name, i = [heading], None, None
     named = [] if reasons else search.wrong  # while there is a doubt, no rule is named
@@ -79,9 +79,10 @@ def explained(
             f"{len(named)} wrong, {unsure} not judged."
         )
     lines += reasons
-    if table:
-        lines.append(table)
-    return GradientError("\n".join(lines), rule=name, input=i, diagnoses=tuple(reasons))
+    if compared is not None:
+        lines.append(compared.table)
+    message, diagnoses = "\n".join(lines), tuple(reasons)
+    return GradientError(message, rule=name, input=i, diagnoses=diagnoses, elements=compared)
 
 
 # ---------------------------------------------------------------- the record left, and doubts
@@ -130,8 +131,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
 # ---------------------------------------------------------------- the table of elements
 
 
-def _elements(trial: Trial) -> tuple[str, Array, str]:
-    """Return how many elements differ, the flat indices of the worst, and the table of them."""
+def _elements(trial: Trial, order: int) -> Elements:
+    """Compare the elements of a gradient one by one: at most 64, those that are furthest off."""
     point, gradient = trial.point, trial.gradient.ravel()
     chosen = np.arange(point.size)
     rng = np.random.default_rng(0)
@@ -147,11 +148,12 @@ def _elements(trial: Trial) -> tuple[str, Array, str]:
     claimed, (seen, resolution) = gradient[chosen], (each[:, trial.j] for each in found)
     difference = np.nan_to_num(np.abs(claimed - seen), nan=np.inf)
     rows = np.argsort(-difference, kind="stable")[:8]
+    places = [[int(n) for n in np.unravel_index(chosen[row], point.shape)] for row in rows]
     lines = [
-        f"{[int(n) for n in np.unravel_index(chosen[row], point.shape)]!s:>12} "
+        f"{place!s:>12} "
         f"{claimed[row]:14.6e} {seen[row]:14.6e} {difference[row]:14.1e} {resolution[row]:14.1e} "
         f"{point.flat[chosen[row]]:14.6g}"
-        for row in rows
+        for row, place in zip(rows, places, strict=True)
     ]
     differ = ~(difference <= DOUBT * resolution) | ~np.isfinite(claimed)
     of = "" if len(chosen) == point.size else f"the {len(chosen)} looked at of "
@@ -162,4 +164,14 @@ def _elements(trial: Trial) -> tuple[str, Array, str]:
         f"The elements, the worst first:\n{'index':>12} {'analytic':>14} {'numerical':>14} "
         f"{'difference':>14} {'resolution':>14} {'input':>14}\n" + "\n".join(lines)
     )
-    return how_many, chosen[rows], table
+    worst = rows[0]
+    return Elements(
+        order=order,
+        differing=int(differ.sum()),
+        how_many=how_many,
+        worst=chosen[rows],
+        index=places[0],
+        analytic=float(claimed[worst]),
+        numerical=float(seen[worst]),
+        table=table,
+    )

@@ -10,9 +10,19 @@ import pytest
 from attention import attention_backward
 from attention.positions import sinusoidal
 from demos.pages.page import FOLDER as PAGES
-from demos.pictures import error, number, product, valley, waiting, way_back
+from demos.pictures import (
+    CHAPTERS,
+    SHARED_SCRIPTS,
+    error,
+    number,
+    product,
+    valley,
+    waiting,
+    way_back,
+)
 from minigrad import idea
 
+SHARED = ("axes", "draws")
 # The texts of a drawing that leave it, and the pairs that overlap.
 UNCLEAR = """() => {
   const svg = document.querySelector(".pic svg"), box = (e) => e.getBoundingClientRect();
@@ -27,6 +37,17 @@ UNCLEAR = """() => {
     ...pairs.filter(([a, b]) => over(box(a), box(b))),
   ].map((each) => each.map((e) => e.textContent));
 }"""
+
+
+def test_a_picture_names_the_scripts_whose_functions_its_own_calls():
+    folder = PAGES.parent / "pictures"
+    text = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.js")}
+    shared = {name: re.findall(r"^(?:const|function) (\w+)", text[name], re.M) for name in SHARED}
+    for name in {*CHAPTERS.values()} & {*text}:
+        called = {*re.findall(r"\b(\w+)\(", text[name])}
+        needed = [script for script, functions in shared.items() if called & {*functions}]
+        assert sorted(SHARED_SCRIPTS.get(name, ())) == needed, name
+    assert {*SHARED_SCRIPTS} <= {*CHAPTERS.values()}
 
 
 @pytest.fixture
