@@ -41,6 +41,7 @@ FILES = {  # of each file of the two packages: its SHA-256
     "viz.js": "b9840ae5b70681356c207510db8820ac3f883607740616455d9c7c47d67ea646",
 }
 LOCK = "pyodide-lock.json"
+OUT = Path("out/runtime")  # where it is looked for, if nothing else is said
 OURS = (  # what the reader's Python imports of this project
     "minigrad/**/*",
     "attention/**/*.py",

@@ -1,9 +1,10 @@
-"""The command `python -m demos runtime [DIR]`: get Python for the pages that run.
+"""Python for pages that run: get its files, and compare each with what is known of it.
+
+    python -m demos runtime [DIR]
 
 DIR (out/runtime) gets Pyodide and viz.js, by `npm pack`, and NumPy's wheel, which must be there
 already: it is a file of Pyodide's release. Then `python -m demos site --runtime DIR` copies them
-beside the pages. Nothing is installed. Each file is compared with what is known of it, and is
-written whole or not at all.
+beside the pages. Nothing is installed. A file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ import zipfile
 from pathlib import Path
 
 from demos._files import stop
-from demos.live._runtime import FILES, LOCK, PYODIDE, VIZ, checked, digest, wrong_in_wheel, zipped
+from demos.live._runtime import FILES, LOCK, OUT, PYODIDE, VIZ, checked, digest, wrong_in_wheel, zipped
 from minigrad.runs.saving import write_whole
 
-OUT = Path("out/runtime")
 # A package of somebody else's, in which is a copy of NumPy's wheel, for tests.
 REPACKED = "@bentopdf/pymupdf-wasm@0.11.16"
 SECONDS = 600  # for a package
