@@ -28,12 +28,23 @@ import contextlib
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from demos.live import _definitions, _examples, _exercises
 from demos.live._examples import Spaces
+from minigrad.graphs import draw_with
 
 Clock = Callable[[str, float], AbstractContextManager[object]]  # of a file, and its seconds
+
+
+def layout(drawn: Callable[[str], str], source: str) -> tuple[str, str]:
+    """Return DOT text as SVG and as Graphviz's JSON."""
+    found = drawn(source)
+    if not found:
+        raise ImportError("Graphviz is not here yet: run a block that has the word graph")
+    svg, lengths = json.loads(found)
+    return svg, lengths
 
 
 def without_clock(file: str, seconds: float) -> AbstractContextManager[object]:
@@ -42,10 +53,20 @@ def without_clock(file: str, seconds: float) -> AbstractContextManager[object]:
 
 
 class Reader:
-    """One page's Python: the namespaces of its examples, and where its answers go."""
+    """One page's Python: the namespaces of its examples, and where its answers go.
 
-    def __init__(self, send: Callable[[str], object], clock: Clock = without_clock) -> None:
+    `drawn` returns DOT text as JSON, the SVG and Graphviz's own; "" if Graphviz is not here.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[str], object],
+        clock: Clock = without_clock,
+        drawn: Callable[[str], str] | None = None,
+    ) -> None:
         self.send, self.clock, self.spaces = send, clock, Spaces()
+        if drawn is not None:
+            draw_with(partial(layout, drawn))
 
     def answer(self, question: str) -> None:
         """Answer one question."""

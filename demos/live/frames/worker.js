@@ -10,8 +10,7 @@ const READER = `
 import os
 os.makedirs("/home/reader", exist_ok=True)
 os.chdir("/home/reader")
-from demos.live._reader import Reader
-from minigrad.graphs import draw_with
+from demos.live._reader import Reader, without_clock
 `;
 
 async function content(address) {
@@ -41,8 +40,8 @@ async function start({ runtime, code, numpy }) {
   python.unpackArchive(wheel, "wheel", { extractDir });
   python.unpackArchive(ours, "zip", { extractDir });
   python.runPython(READER);
-  python.globals.get("draw_with")(python.globals.get("drawing_of")(drawn));
-  const reader = python.globals.get("Reader")(postMessage.bind(self));
+  const [Reader, clock] = ["Reader", "without_clock"].map((name) => python.globals.get(name));
+  const reader = Reader(postMessage.bind(self), clock, drawn);
   say({ ready: true });
   return reader;
 }
