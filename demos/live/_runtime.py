@@ -147,14 +147,14 @@ class Runtime:
             total += len(content if packed else gzip.compress(content))
         return round(total / 1e6)
 
-    def policy(self) -> str:
+    def policy(self) -> Markup:
         """Return what the policy of a page that runs allows its scripts, beside the page's own.
 
         A stepped page is shown in a frame, which has the policy of the page around it.
         """
         web = DEMOS.parent / "minigrad" / "graphs" / "web"
         scripts = [(web / name).read_text("utf-8") for name in ("dagre.min.js", "page.js")]
-        return " ".join(["'wasm-unsafe-eval'", *map(policy_name, scripts)])
+        return Markup(" ".join(["'wasm-unsafe-eval'", *map(policy_name, scripts)]))
 
     def copy_to(self, out: Path) -> None:
         """Put the runtime, the project's files and the scripts beside the pages."""

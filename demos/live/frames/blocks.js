@@ -2,22 +2,21 @@
 // The examples of a chapter: Run, Edit, Reset. What a block prints stands under its lines, and what
 // is not as in the book is marked. A block needs the names of those above it, so these run first.
 //
-//   blocks                 all blocks of the page, in their order; of each: ran, run(), element
-//   runInOrder(some) → Promise of whether all ran without an error
+//   blocks                 all blocks of the page, in their order; of each: ran (may be set to
+//                          false), run(), element
+//   runInOrder(some) → Promise of whether all have run without an error
 
 class Block {
   constructor(element, place) {
     this.element = element;
     this.place = place;
-    this.ran = this.running = false;
-    this.editing = null;
-    this.run_ = liveButton("Run", () => (this.running ? python.stop() : this.run()));
-    this.edit_ = make("button", { type: "button", textContent: "Edit" });
-    this.edit_.addEventListener("click", () => this.edit());
-    this.reset_ = make("button", { type: "button", textContent: "Reset", hidden: true });
-    this.reset_.addEventListener("click", () => this.reset());
-    this.bar = make("div", { className: "bar" }, this.run_, this.edit_, this.reset_);
-    element.previousElementSibling.append(this.bar);  // (beside Copy)
+    this.ran = false;
+    this.running = this.editing = null;
+    this.run_ = runButton("Run", () => (this.running ? python.stop() : this.run()));
+    this.edit_ = plainButton("Edit", () => this.edit());
+    this.reset_ = plainButton("Reset", () => this.reset());
+    this.reset_.hidden = true;
+    this.bar = barOf(element, this.run_, this.edit_, this.reset_);
     this.status = make("p", { className: "status", role: "status" });
     this.after = make("div", { className: "after-run" });
     element.after(this.status, this.after);
@@ -66,22 +65,22 @@ class Block {
   }
 
   async run() {
-    const above = blocks.slice(0, blocks.indexOf(this)).filter((each) => !each.ran && !each.running);
+    const above = blocks.slice(0, blocks.indexOf(this)).filter((each) => !each.ran);
+    if (!above.length) return this.alone();
     const first = above.length === 1 ? "the block above" : `the ${above.length} blocks above`;
-    const went = above.length ? await runInOrder(above, (words) => {
-      this.bar.classList.add("on");
-      this.status.textContent = words || `First ${first} …`;
-    }) : true;
-    if (!went) {
-      this.status.textContent = `It needs ${first}, and there something failed.`;
-      return;
-    }
-    await this.alone(above.length ? `. First, ${first} ran.` : ".");
+    this.status.textContent = `First ${first} …`;
+    if (await runInOrder(above)) return this.alone(`. First, ${first} ran.`);
+    this.status.textContent = `It needs ${first}, and one of them did not run to its end.`;
+    return false;
   }
 
-  async alone(more = ".") {
+  alone(more = ".") {
+    this.running ??= this.ask(more).finally(() => { this.running = null; });
+    return this.running;
+  }
+
+  async ask(more) {
     this.clear();
-    this.running = true;
     this.run_.firstChild.textContent = "Stop";
     this.status.textContent = "It runs …";
     const began = performance.now();
@@ -97,13 +96,11 @@ class Block {
       if (message.failed) failed = true;
       show(message, this.after);
     });
-    shown.end();
-    this.running = false;
     this.ran = right !== null && !failed;
     this.run_.firstChild.textContent = "Run";
     const seconds = `${((performance.now() - began) / 1000).toFixed(1)} s`;
     const verdict = this.editing ? seconds : `${right ? "As" : "Not as"} in the book, ${seconds}`;
-    this.status.textContent = failed ? "" : verdict + more;
+    this.status.textContent = this.ran ? verdict + more : "";
     return this.ran;
   }
 }
@@ -120,7 +117,6 @@ class Result {
     this.box.append(text);
   }
   differs() {}
-  end() {}
 }
 
 // The output of a block of the book, in the place of the book's own.
@@ -136,7 +132,7 @@ class Compared {
     this.now = null;
   }
 
-  begin(place) { this.end(); this.now = this.examples[place]; }
+  begin(place) { this.now = this.examples[place]; }
 
   out(text) {
     this.now.text += text;
@@ -166,15 +162,10 @@ class Compared {
     const marked = lines.map((_, i) => i).slice(from, lines.length - end);
     this.draw(marked, book.slice(from, book.length - end));
   }
-
-  end() {}
 }
 
-async function runInOrder(some, say = () => {}) {
-  for (const each of some) {
-    say("");
-    if (!(await each.alone())) return false;
-  }
+async function runInOrder(some) {
+  for (const each of some) if (!each.ran && !(await each.alone())) return false;
   return true;
 }
 

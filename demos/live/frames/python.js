@@ -12,8 +12,13 @@
 //   python.restart()       the same without a sentence: the next question meets a new Python
 //   python.ended(f)        f() is called whenever a Python has ended, so its names are gone
 //
-// And what all pages that run have: liveButton(words, clicked, title), whose cost is said until
-// Python is here; show(message, into), which appends what {shown} or {failed} says.
+// And what all pages that run have:
+//
+//   runButton(words, clicked)  a button that needs Python; until this tab has it, it says the cost
+//   plainButton(words, clicked)
+//   barOf(code, ...buttons)    put buttons at the right end of a piece of code, beside Copy; quiet
+//                              unless its class is "on"
+//   show(message, into)        append what {shown} or {failed} says to an element
 
 const live = document.currentScript.dataset;  // addresses, and what a first start loads
 const LOADED = "minigrad.loaded";  // of sessionStorage: this tab has had Python
@@ -94,11 +99,22 @@ function isLoaded() {
   try { return sessionStorage.getItem(LOADED) !== null; } catch { return false; }
 }
 
-function liveButton(words, clicked, title = "") {
-  const button = make("button", { type: "button", title }, make("span", { textContent: words }));
-  if (!isLoaded()) button.append(make("small", { className: "cost", textContent: ` ${live.cost}` }));
+function plainButton(words, clicked) {
+  const button = make("button", { type: "button" }, make("span", { textContent: words }));
   button.addEventListener("click", clicked);
   return button;
+}
+
+function runButton(words, clicked) {
+  const button = plainButton(words, clicked);
+  if (!isLoaded()) button.append(make("small", { className: "cost", textContent: ` ${live.cost}` }));
+  return button;
+}
+
+function barOf(code, ...buttons) {
+  const bar = make("div", { className: "bar" }, ...buttons);
+  code.previousElementSibling.append(bar);  // (site.js has put Copy there)
+  return bar;
 }
 
 // ---- What a run shows. All text is text; a picture or a page is in a frame of its own origin.
