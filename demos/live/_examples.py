@@ -15,7 +15,7 @@ import linecache
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from types import CodeType
@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
     code: CodeType
     example: doctest.Example | None  # what the book says, if it says something
-    before: int  # how many lines of the block stand above it
+    above: int  # how many lines of the block stand above its text
 
 
 class Printed(io.TextIOBase):
@@ -101,6 +101,7 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
     except SyntaxError as error:
         post(failed=sentence(error), trace=trace(error))
         return False
+    above = {step.code.co_filename: step.above for step in steps}
     for i, step in enumerate(steps):
         post(begin=i)
         out = Printed(post)
@@ -109,7 +110,7 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
         if error is not None:
             words = traceback.format_exception_only(error)[-1]
             if not (example and example.exc_msg and same(words, example, example.exc_msg)):
-                post(failed=sentence(error, step.before), trace=trace(error))
+                post(failed=sentence(error, above), trace=trace(error))
                 right = False
                 break
             post(out=f"Traceback (most recent call last):\n    ...\n{words}")
@@ -153,12 +154,12 @@ def taken_apart(text: str, name: str) -> Iterator[Step]:
             code = compile(ast.Interactive([node]), file, "single", dont_inherit=True)
             yield Step(code, None, 0)
         return
-    before = 0
+    above = 0
     for i, each in enumerate(doctest.DocTestParser().get_examples(text)):
         file = f"<doctest {name}[{i}]>"  # (the names and lines that doctest gives)
         remember(file, each.source)
-        yield Step(compile(each.source, file, "single", dont_inherit=True), each, before)
-        before += each.source.count("\n")
+        yield Step(compile(each.source, file, "single", dont_inherit=True), each, above)
+        above += each.source.count("\n")
 
 
 def same(printed: str, example: doctest.Example, want: str = "") -> bool:
@@ -179,17 +180,21 @@ def remember(file: str, text: str) -> None:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
 
 
-def sentence(error: BaseException, before: int = 0) -> str:
+def sentence(error: BaseException, above: Mapping[str, int] | None = None) -> str:
     """Return an exception as one sentence: the reader's line, and the exception's own words.
 
-    before  how many lines of the block stand above the text in which it happened
+    above  of each text of a block, by its file name: how many lines of the block stand above it.
+           A line in another text, as in a function of another block, is not named
     """
-    if isinstance(error, SyntaxError):
-        return f"line {(error.lineno or 1) + before}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [each for each in frames if is_readers(each.filename)]
-    where = f"line {(ours[-1].lineno or 1) + before}: " if ours else ""
-    words = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
+    known = {f.filename: 0 for f in frames if is_readers(f.filename)} if above is None else above
+    lines = [known[f.filename] + (f.lineno or 1) for f in frames if f.filename in known]
+    said = str(error)
+    if isinstance(error, SyntaxError):
+        said = error.msg
+        lines = lines or [error.lineno or 1]
+    words = " ".join(" ".join([said, *getattr(error, "__notes__", ())]).split())
+    where = f"line {lines[-1]}: " if lines else ""
     return f"{where}{type(error).__name__}: {words}".removesuffix(": ")
 
 
@@ -198,7 +203,7 @@ def trace(error: BaseException) -> str:
     tb = error.__traceback__
     while tb and not is_readers(tb.tb_frame.f_code.co_filename):
         tb = tb.tb_next
-    text = "".join(traceback.format_exception(type(error), error, tb or error.__traceback__))
+    text = "".join(traceback.format_exception(type(error), error, tb))
     if len(text) > TRACE:
         text = f"{text[: TRACE // 2]}\n…\n{text[-TRACE // 2 :]}"
     return text
