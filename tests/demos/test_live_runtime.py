@@ -91,11 +91,11 @@ def test_the_reader_needs_nothing_but_the_code_and_numpy(tmp_path):
     libraries = os.path.dirname(os.path.dirname(numpy.__file__)) + "/numpy.libs"
     if os.path.isdir(libraries):
         (tmp_path / "code" / "numpy.libs").symlink_to(libraries)
+    ask = json.dumps({"id": 1, "run": ">>> softmax([0.0, 0.0])[0]\n0.5\n", "of": "minigrad"})
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r})\n"
         "from demos.live._reader import Reader\n"
-        'ask = \'{"id": 1, "run": ">>> softmax([0.0, 0.0])[0]\\\\n0.5", "of": "minigrad"}\'\n'
-        "Reader(print).answer(ask)\n"
+        f"Reader(print).answer({ask!r})\n"
     )
     words = [sys.executable, "-I", "-S", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
