@@ -20,6 +20,8 @@ from demos.site._contents import PICTURES, Chapter
 from demos.site._notebooks import notebook
 from demos.site._rows import rows
 
+LIVE = ("blocks",)  # the scripts of a page whose examples run
+
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     """Return a chapter's page."""
@@ -51,7 +53,8 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     book.index.append((name, "chapter", chapter.page))
     term = _term(book, chapter)
     body = [Markup(re.sub("<strong>(.+?)</strong>", term, str(html))) for html in body]
-    return Page(chapter.page, name, body, plain(chapter.says), "Book", "chapter")
+    says = plain(chapter.says)
+    return Page(chapter.page, name, body, says, "Book", "chapter", source.name, LIVE)
 
 
 def _term(book: Book, chapter: Chapter) -> Callable[[re.Match[str]], str]:
@@ -101,7 +104,8 @@ def page_of_tool(book: Book, source: Source) -> Page:
     sub = inline(first_line, book.links)
     head = parts.top(kicker, parts.code(source.name), sub, [_size(source)])
     body = [_contents(book), head, *rows(book, source)]
-    return Page(page, source.name, body, plain(first_line), "Book", "chapter")
+    says = plain(first_line)
+    return Page(page, source.name, body, says, "Book", "chapter", source.name, LIVE)
 
 
 def _named(chapter: Chapter) -> Markup:

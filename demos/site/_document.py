@@ -6,6 +6,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from demos._files import DEMOS
+from demos.live._runtime import MISSING, Runtime
 from demos.pages.page import PAGE, Page
 from demos.pages.templates import fill
 from minigrad.runs.saving import write_whole
@@ -19,8 +20,13 @@ HEADER = (
 )
 
 
-def document(page: Page, version: str, base: str = "") -> str:
-    """Return the whole file; `base` is the address of the site, if it has one."""
+def document(page: Page, version: str, base: str = "", runtime: Runtime | None = None) -> str:
+    """Return the whole file.
+
+    base     the address of the site, if it has one
+    runtime  Python for pages that run, if the site has it
+    """
+    runs = runtime if page.live else None
     html = fill(
         "site/page.html",
         page=page,
@@ -31,6 +37,8 @@ def document(page: Page, version: str, base: str = "") -> str:
         header=HEADER,
         version=version,
         base=base,
+        runtime=runs,
+        missing=MISSING.get(page.module, "") if runs else "",
     )
     return f"{html}\n"
 
