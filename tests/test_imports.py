@@ -25,7 +25,8 @@ minigrad                     0
 minigrad/runs                __init__ saving memory
 minigrad/engine              __init__ options hints 1 slips 2 safety
 minigrad/ops                 3.1 error_function 3
-minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining 4.3
+minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining
+minigrad/checks              agreeing 4.3
 minigrad/functional          manipulation 6 numpy_words table
 minigrad/nn                  initial 7 __init__
 minigrad/graphs              operations summary model variable_names names scale folding worked text

@@ -50,9 +50,9 @@ def explained(
     reasons: list[str] = []
     if isinstance(found, Wrong):
         order = found.order
-        differ, worst, table = _elements(found.trial)
+        differ, worst, table = elements(found.trial)
         heading += f"; {differ}"
-        reasons += _doubts(found, worst)
+        reasons += doubts(found, worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
     lines, name, i = [heading], None, None
     named = [] if reasons else search.wrong  # while there is a doubt, no rule is named
@@ -97,7 +97,7 @@ def _left_by_a_vjp(trial: Trial) -> str:
     return f"The first derivative is right and the second one is not, because {how}."
 
 
-def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
+def doubts(wrong: Wrong, chosen: Array) -> list[str]:
     """Return the reason not to believe the difference, if f is not smooth there.
 
     At a kink, a jump or the edge of a domain the slopes on the two sides of an element differ, also
@@ -130,7 +130,7 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
 # ---------------------------------------------------------------- the table of elements
 
 
-def _elements(trial: Trial) -> tuple[str, Array, str]:
+def elements(trial: Trial) -> tuple[str, Array, str]:
     """Return how many elements differ, the flat indices of the worst, and the table of them."""
     point, gradient = trial.point, trial.gradient.ravel()
     chosen = np.arange(point.size)
