@@ -16,8 +16,8 @@ A wrong rule spoils what is behind it on the way back, and nothing else:
     >>> y = halved(x * x)
     >>> for t, verdict in agreement(y.sum()).items():
     ...     print(t.name or t.node.name, verdict)
-    x ✗ 50 % off
-    multiply ✗ 50 % off
+    x 50 % off
+    multiply 50 % off
     halved ✓ (its rule is wrong: input 0)
     sum ✓
 
@@ -37,6 +37,7 @@ import numpy as np
 from minigrad.checks.claims import Claims, GradientError
 from minigrad.checks.comparing import Trial, Wrong, compare
 from minigrad.checks.culprit import Alone
+from minigrad.checks.differences import elementwise
 from minigrad.checks.explaining import doubts, elements
 from minigrad.engine.autograd import check_seed, gradients
 from minigrad.engine.record import recording
@@ -52,7 +53,7 @@ MOST_ELEMENTS = 64  # of a tensor that is looked at element by element
 class Verdict:
     """What differences say of the gradient at a tensor.
 
-    agrees     True, or False, or None where differences cannot decide
+    agrees     True, or False; None where differences cannot decide
     deviation  ‖gradient - difference‖ / ‖difference‖ where it does not agree: ∞ if it should be 0.
                (Of a tensor with more than 64 elements it is an estimate along 64 random directions)
     wrong      the positions of the inputs whose VJP is wrong in the rule that computed the tensor
@@ -63,6 +64,11 @@ class Verdict:
     wrong: tuple[int, ...] = ()
 
     @property
+    def badness(self) -> tuple[bool, bool, float]:
+        """A key by which the worst of several verdicts is the largest."""
+        return self.agrees is False, self.agrees is None, self.deviation
+
+    @property
     def said(self) -> str:
         """The verdict on the gradient in a word or two."""
         if self.agrees is None:
@@ -70,11 +76,11 @@ class Verdict:
         if self.agrees:
             return "✓"
         if math.isnan(self.deviation):
-            return "✗ not a number"
+            return "not a number"
         if self.deviation == math.inf:
-            return "✗ should be 0"
+            return "should be 0"
         percent = 100 * self.deviation
-        return f"✗ {percent:,.0f} % off" if percent > 99 else f"✗ {percent:.2g} % off"
+        return f"{percent:,.0f} % off" if percent > 99 else f"{percent:.2g} % off"
 
     def __str__(self) -> str:
         if not self.wrong:
@@ -96,7 +102,7 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
     rng = np.random.default_rng([4, 4]) if rng is None else rng
     with recording(), np.errstate(all="ignore"):
         program = Program(y)
-        verdicts = {t: program.verdict(t, rng) for t in program.order}
+        verdicts = {t: judged(program.claims(t), rng) for t in program.order}
         for t in program.order:
             wrong = tuple(program.wrong_inputs(t, verdicts, rng))
             verdicts[t] = Verdict(verdicts[t].agrees, verdicts[t].deviation, wrong)
@@ -113,6 +119,9 @@ class Program:
         self.y = y
         self.order = sorted(behind(y), key=attrgetter("_time"))
         self.order.sort(key=lambda t: t.node is not None)  # (a leaf may have got a newer array)
+        self.operations = {
+            t: primitive(name=t.node.name)(t.node.rule) for t in self.order if t.node is not None
+        }
         leaves = {t: Tensor(_wide(t), requires_grad=True) for t in self.order if t.node is None}
         self.computed = self._continued(leaves)
         again = self.computed[y].data
@@ -132,7 +141,7 @@ class Program:
             if node is None or t in values or values.keys().isdisjoint(node.inputs):
                 continue
             inputs = [values[x] if x in values else self._still(x) for x in node.inputs]
-            values[t] = primitive(name=node.name)(node.rule)(*inputs, **node.options)
+            values[t] = self.operations[t](*inputs, **node.options)
         return values
 
     def _still(self, x: Tensor) -> Array:
@@ -145,21 +154,13 @@ class Program:
         point, gradient = self.computed[t].data, self.gradients[t]
         finite = np.isfinite(point)
 
-        def output(moved: Tensor) -> Tensor:
+        def output(moved: Any) -> Any:
             whole = moved if finite.all() else np.where(finite, moved, point)
-            end: Tensor = self._continued({t: whole})[self.y]
-            return end
+            return self._continued({t: whole})[self.y]
 
         points = [np.where(finite, point, 0.0), np.ones(self.y.shape)]
         name = t.name or (t.node.name if t.node else "a leaf")
-        return Claims(output, points, [name, "seed"], [[np.where(finite, gradient, 0.0)]])
-
-    def verdict(self, t: Tensor, rng: np.random.Generator) -> Verdict:
-        """Return the verdict on the gradient at a tensor."""
-        found = judged(self.claims(t), rng)
-        if not isinstance(found, Trial):
-            return Verdict(found)
-        return Verdict(False, deviation(found, rng))
+        return Rest(output, points, [name, "seed"], [[np.where(finite, gradient, 0.0)]])
 
     def wrong_inputs(
         self, t: Tensor, verdicts: dict[Tensor, Verdict], rng: np.random.Generator
@@ -172,42 +173,53 @@ class Program:
             if x in verdicts and verdicts[x].agrees is False:
                 alone = Alone(t)
                 alone.wanted = [i]
-                if judged(alone.claims(rng), rng, alone=True) not in (True, None):
+                if judged(alone.claims(rng), rng, alone=True).agrees is False:
                     yield i
 
 
-def judged(claims: Claims, rng: np.random.Generator, alone: bool = False) -> bool | None | Trial:
-    """Return the trial of a gradient that differs; None where differences cannot decide.
+class Rest(Claims):
+    """The claim on a program's end as a function of one tensor, which moves as a plain array."""
+
+    def evaluate(self, points: list[Array]) -> Array:
+        """Return the program's end, (1,)."""
+        return np.reshape(self.output(points[0]), 1)
+
+
+def judged(claims: Claims, rng: np.random.Generator, alone: bool = False) -> Verdict:
+    """Return the verdict on the gradient of some claims.
 
     A rule that ignores the seed is right for the seed 1. It counts as wrong if it is checked alone.
     """
     try:
         (comparison,) = compare(claims, 1, RTOL, rng)
     except Wrong as wrong:
-        _, worst, _ = elements(wrong.trial)
-        return None if doubts(wrong, worst) else wrong.trial
+        deviation, worst = looked_at(wrong.trial, rng)
+        return Verdict(None) if doubts(wrong, worst) else Verdict(False, deviation)
     except GradientError:
-        return not alone
-    except Exception:  # a rule that fails on its own inputs, moved
-        return None
-    return None if comparison.verdict == "unresolved" else True
+        return Verdict(not alone)
+    except Exception:  # a rule that fails on its own inputs, in float64 or moved
+        return Verdict(None)
+    return Verdict(None if comparison.verdict == "unresolved" else True)
 
 
-def deviation(trial: Trial, rng: np.random.Generator) -> float:
-    """Return ‖gradient - difference‖ / ‖difference‖."""
-    point, size = trial.point, trial.point.size
-    if size <= MOST_ELEMENTS:
-        directions = np.eye(size).reshape(size, *point.shape)
-        lengths = trial.length.ravel()
+def looked_at(trial: Trial, rng: np.random.Generator) -> tuple[float, Array]:
+    """Return ‖gradient - difference‖ / ‖difference‖, and the flat indices of the worst elements."""
+    point, gradient = trial.point, trial.gradient.ravel()
+    if point.size <= MOST_ELEMENTS:
+        found, _ = elementwise(trial.claims.along(trial.i), point, trial.claims.magnitude)
+        claimed, seen = gradient, found[:, trial.j]
+        worst = np.argsort(-np.nan_to_num(np.abs(claimed - seen), nan=np.inf))[:8]
     else:
         directions = rng.standard_normal((MOST_ELEMENTS, *point.shape))
-        lengths = np.full(MOST_ELEMENTS, np.sqrt(np.mean(point**2)) or 1.0)
-    seen = [trial.slope(h * u)[0] / h for h, u in zip(lengths, directions, strict=True)]
-    claimed = [float((trial.gradient * u).sum()) for u in directions]
-    apart, true = np.linalg.norm(np.subtract(claimed, seen)), np.linalg.norm(seen)
+        length = np.sqrt(np.mean(point**2)) or 1.0
+        claimed = directions.reshape(MOST_ELEMENTS, -1) @ gradient
+        seen = np.array([trial.slope(length * u)[0] / length for u in directions])
+        worst = elements(trial)[1]
+    apart, true = np.linalg.norm(claimed - seen), np.linalg.norm(seen)
     if np.isnan(apart):
-        return math.nan
-    return float(apart / true) if true > 1e-12 * np.linalg.norm(claimed) else math.inf
+        return math.nan, worst
+    nothing = true <= 1e-12 * np.linalg.norm(claimed)
+    return math.inf if nothing else float(apart / true), worst
 
 
 def _wide(t: Tensor) -> Array:
