@@ -93,8 +93,9 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
     """Compare ∂y/∂t with differences for each tensor t behind y; return a verdict on each.
 
     y is a scalar, and keeps its record. The program is computed again from the record, in float64.
-    The tensors stand in the order in which they were computed. ValueError if a rule gives another
-    value when it is called again, or a leaf was changed.
+    (So what a comparison decided, a mask or an index, stays as it was.) The tensors stand in the
+    order in which they were computed, the leaves first. ValueError if a rule gives another value
+    when it is called again, if a leaf was changed, and for `recompute`, which bears no other input.
 
     `graph(y, verdicts=agreement(y))` draws the verdicts.
     """
@@ -119,6 +120,11 @@ class Program:
         self.y = y
         self.order = sorted(behind(y), key=attrgetter("_time"))
         self.order.sort(key=lambda t: t.node is not None)  # (a leaf may have got a newer array)
+        if any(hasattr(t.node.rule, "compares_its_value") for t in self.order if t.node):
+            raise ValueError(
+                "agreement() moves each tensor, and recompute(f, …) computes f again for its own "
+                "input alone: call f itself"
+            )
         self.operations = {
             t: primitive(name=t.node.name)(t.node.rule) for t in self.order if t.node is not None
         }

@@ -206,8 +206,9 @@ class Model:
         for n, k in number.items():
             inputs = tuple([number[i] for i in met[n].inputs])
             gradient = met[n].gradient if gradients is None else grads.get(self._owners[n])
-            known = {"gradient": gradient, "verdict": judged.get(self._owners[n])}
-            vertices.append(replace(met[n], number=k, inputs=inputs, **known))
+            verdict = judged.get(self._owners[n])
+            numbered = replace(met[n], number=k, inputs=inputs)
+            vertices.append(replace(numbered, gradient=gradient, verdict=verdict))
         return vertices
 
 

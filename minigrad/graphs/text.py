@@ -65,7 +65,7 @@ def notes(drawing: Drawing) -> list[str]:
     if any(box.kind == "module" for box in drawing.boxes):
         found.append("not counted: operations that only move numbers (reshape, …)")
     if drawing.judged:
-        found += ["✓: the gradient equals the difference", "dashed: it is off by so much"]
+        found += ["✓: the gradient equals the difference", "dashed: the gradient is off by so much"]
         if any(v.verdict.wrong for v in drawing.vertices if v.verdict):
             found.append("✗: the VJP that is wrong")
     if drawn & drawing.noise:
