@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from demos._files import DEMOS, KINDS, docstring, files, seconds, stop
+from demos._files import COMMANDS, DEMOS, KINDS, docstring, files, seconds, stop
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
     # when it is imported.)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     known = files()
+    commands = {name: DEMOS / folder / f"{name}.py" for name, folder in COMMANDS.items()}
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(
             "python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--marks] [--resume]"
@@ -33,6 +34,8 @@ def main() -> None:
                 if path.parent.name == kind:
                     line = docstring(path).splitlines()[0]
                     print(f"  {name:<18}{seconds(path):>4} s   {line}")
+        for name, path in commands.items():
+            print(f"\n  {name:<18}       {docstring(path).splitlines()[0]}")
         print("\n(--steps and --resume: only for demos that train)")
         pages = Path("out") / "index.html"
         if pages.is_file():
@@ -40,6 +43,7 @@ def main() -> None:
         sys.stdout.flush()  # (so that a reader who has gone is met here)
         return
     name = sys.argv[1]
+    known |= commands
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""

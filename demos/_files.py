@@ -20,6 +20,7 @@ KINDS = (
     "speed",
     "site",
 )  # the folders, in the order of the list
+COMMANDS = {"runtime": "live"}  # what else `python -m demos` runs, and its folder
 
 
 def files() -> dict[str, Path]:

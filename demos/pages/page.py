@@ -41,6 +41,8 @@ class Page:
     description: str
     here: str = ""
     kind: str = ""  # a class of the body, for the style sheet
+    module: str = ""  # whose examples it shows
+    live: Sequence[str] = ()  # scripts of demos/live/frames/, where the site has a runtime
 
 
 def one_of(

@@ -93,8 +93,13 @@ class Book:
 
     # ------------------------------------------------------------ code
 
-    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> Markup:
-        """Return lines first to last of a file as HTML, with refusals and overloads folded."""
+    def code(
+        self, source: Source, first: int, last: int, skip: range = range(0), of: str = ""
+    ) -> Markup:
+        """Return lines first to last of a file as HTML, with refusals and overloads folded.
+
+        `of` is the name of the definition that they are, or whose lines are among them.
+        """
         numbers = [n for n in range(first, last + 1) if n not in skip]
         lines = self._lines(source)
         kept = [n for n in numbers if source.lines[n - 1].strip()]
@@ -110,7 +115,7 @@ class Book:
             count = "1 line" if first == end else f"{end - first + 1} lines"
             opens = f"{summary}, {count}" if n == first else ""
             rows.append({"n": n, "html": Markup(line), "opens": opens, "closes": n == end})
-        return parts.folded_lines(rows)
+        return parts.folded_lines(rows, of)
 
     def _lines(self, source: Source) -> list[Markup]:
         if source not in self._cache:

@@ -20,6 +20,8 @@ from demos.site._contents import PICTURES, Chapter
 from demos.site._notebooks import notebook
 from demos.site._rows import rows
 
+LIVE = ("blocks",)  # the scripts of a page whose examples run
+
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     """Return a chapter's page."""
@@ -49,7 +51,8 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     book.index.append((name, "chapter", chapter.page))
     term = _term(book, chapter)
     body = [Markup(re.sub("<strong>(.+?)</strong>", term, str(html))) for html in body]
-    return Page(chapter.page, name, body, plain(chapter.says), "Book", "chapter")
+    says = plain(chapter.says)
+    return Page(chapter.page, name, body, says, "Book", "chapter", source.name, LIVE)
 
 
 def _term(book: Book, chapter: Chapter) -> Callable[[re.Match[str]], str]:
@@ -97,7 +100,8 @@ def page_of_tool(book: Book, source: Source) -> Page:
     kicker, title = "A tool, to be used and not read", parts.code(source.name)
     head = parts.top(kicker, title, inline(said, book.links), [_size(source)])
     body = [_contents(book), head, *rows(book, source)]
-    return Page(page, source.name, body, plain(said), "Book", "chapter")
+    says = plain(said)
+    return Page(page, source.name, body, says, "Book", "chapter", source.name, LIVE)
 
 
 def _named(chapter: Chapter) -> Markup:

@@ -6,6 +6,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from demos._files import DEMOS
+from demos.live._runtime import MISSING, Runtime
 from demos.pages.page import PAGE, Page
 from demos.pages.templates import fill
 
@@ -18,8 +19,13 @@ HEADER = (
 )
 
 
-def document(page: Page, version: str, base: str = "") -> str:
-    """Return the whole file; `base` is the address of the site, if it has one."""
+def document(page: Page, version: str, base: str = "", runtime: Runtime | None = None) -> str:
+    """Return the whole file.
+
+    base     the address of the site, if it has one
+    runtime  Python for pages that run, if the site has it
+    """
+    runs = runtime if page.live else None
     html = fill(
         "site/page.html",
         page=page,
@@ -28,6 +34,8 @@ def document(page: Page, version: str, base: str = "") -> str:
         header=HEADER,
         version=version,
         base=base,
+        runtime=runs,
+        missing=MISSING.get(page.module, "") if runs else "",
     )
     return f"{html}\n"
 

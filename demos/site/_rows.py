@@ -96,11 +96,11 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
     value = _value(node)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        return parts.row(left, book.code(source, first, last, skip) + shown, "rule")
+        return parts.row(left, book.code(source, first, last, skip, name) + shown, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
-    above = parts.row(left, book.code(source, first, value, skip), "rule")
+    above = parts.row(left, book.code(source, first, value, skip, name), "rule")
     rest = book.prose("\n\n".join(texts[cut:]))
-    return above + parts.row(rest, book.code(source, value + 1, last, skip) + shown)
+    return above + parts.row(rest, book.code(source, value + 1, last, skip, name) + shown)
 
 
 def _parts(docstring: str) -> list[Part]:

@@ -4,11 +4,13 @@ Claim. The tutorial is the source. So its pages are made from the files as they 
 docstrings, code from the lines that run. Every example is run, and every link, formula and chapter
 is checked. What does not fit ends the build.
 
-    python -m demos site [--out DIR] [--all] [--base URL]
+    python -m demos site [--out DIR] [--all] [--base URL] [--runtime DIR] [--serve [PORT]]
 
 The pages need no server and ask for nothing from outside. `--all` also runs the demos whose
 packages are installed, so that their pages are there (some minutes). `--base` is the address at
-which the site will stand.
+which the site will stand. With `--runtime` the examples run in the reader's browser, where the site
+is served: `python -m demos runtime DIR` gets what they need. `--serve` shows the site on this
+machine, with the runtime in out/runtime if there is one.
 
 Why not a documentation generator? Sphinx reads reStructuredText, in which a docstring's displays
 would be quotations. pdoc shows a module's members and not its text in order. mkdocs wants a
@@ -21,11 +23,13 @@ import argparse
 import subprocess
 import sys
 import time
+from pathlib import Path
 from concurrent.futures import ProcessPoolExecutor
 
 from demos import files, options, stop
 from demos.laboratory import _pages as laboratory
 from demos.learn import _pages as learn
+from demos.live._runtime import OUT, checked
 from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
 from demos.pages.templates import fill
@@ -37,6 +41,7 @@ from demos.site._contents import ROOT, book
 from demos.site._document import copy_beside, document
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
+from demos.site._serving import listening
 from demos.site._words import words
 from minigrad.runs.saving import write_whole
 
@@ -48,11 +53,19 @@ def more(parser: argparse.ArgumentParser) -> None:
     """Add this demo's own options."""
     parser.add_argument("--all", action="store_true", help="run the demos, for their pages")
     parser.add_argument("--base", default="", help="the address at which the site will stand")
+    parser.add_argument("--runtime", type=Path, help="folder of Python for pages that run")
+    parser.add_argument(
+        "--serve", metavar="PORT", nargs="?", type=int, const=8765, help="show the site (%(const)s)"
+    )
 
 
 chosen = options("site", __doc__.splitlines()[0], add=more)
 refuse_to_replace(chosen.out / "index.html")
 base = chosen.base.rstrip("/")
+if chosen.serve is not None and chosen.runtime is None and OUT.is_dir():
+    chosen.runtime = OUT
+runtime = checked(chosen.runtime) if chosen.runtime else None
+server = listening(chosen.out, chosen.serve) if chosen.serve is not None else None
 began = time.perf_counter()
 
 # %% Examples
@@ -81,11 +94,13 @@ pages += [page_of_chapter(contents, each) for each in contents.chapters.values()
 pages += [page_of_tool(contents, each) for each in contents.tools]
 for show in (laboratory, learn, museum, _demos):
     pages += show.pages(contents)
+if runtime:
+    pages.append(runtime.versions())
 
 # %% Files
 
 now = version()
-written = {page.file: document(page, now, base) for page in pages}
+written = {page.file: document(page, now, base, runtime) for page in pages}
 written["find.js"] = contents.find()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
@@ -98,6 +113,8 @@ if base:
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
 copy_beside(chosen.out)
+if runtime:
+    runtime.copy_to(chosen.out)
 laboratory.write_explorables(chosen.out)
 
 # %% Checks
@@ -109,6 +126,9 @@ if wrong:
     stop("the site is not whole:\n" + "\n".join(wrong[:20]))
 renew_list(chosen.out.parent)
 print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out / 'index.html'}")
+if server:
+    print(f"http://127.0.0.1:{chosen.serve}/ until Ctrl-C", flush=True)
+    server.serve_forever()
 
 # %% Try it
 # - Give a docstring a formula with a letter that no formula has, as `⊕`: what ends the build, and

@@ -71,7 +71,8 @@ that is used again and again, only the first is drawn. `page.py` makes a page of
 from minigrad.graphs.drawing import Graph, graph
 from minigrad.graphs.folding import Box, Link
 from minigrad.graphs.model import Vertex
+from minigrad.graphs.render import draw_with
 from minigrad.graphs.steps import Steps
 from minigrad.graphs.worked import Contribution
 
-__all__ = ["Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "graph"]
+__all__ = ["Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "draw_with", "graph"]

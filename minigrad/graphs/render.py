@@ -3,7 +3,8 @@
 Graphviz has laid out graphs for thirty years. So this file only says what there is, in Graphviz's
 DOT language: one statement for each box and each arrow, and a cluster for each layer's frame. The
 `graphviz` package quotes them. Then the system's `dot` draws them if it is on PATH, and otherwise
-`graphviz-pure`, a wheel that contains the same layout engine.
+`graphviz-pure`, a wheel that contains the same layout engine. Where no program can be started, as
+in a browser, a function can draw (`draw_with`).
 
 Colour says one thing only, the size of a gradient, or, with verdicts, whether it is right (a wrong
 one is dashed as well). All else can be told without it: a leaf is
@@ -20,7 +21,7 @@ import shutil
 import subprocess
 import sysconfig
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -200,11 +201,28 @@ def _graphviz() -> Any:
 # ---------------------------------------------------------------- the picture
 
 SVG = "{http://www.w3.org/2000/svg}"
+Layout = Callable[[str], tuple[str, str]]  # of DOT text: the SVG, and Graphviz's JSON
+_layout: Layout | None = None
+
+
+def draw_with(layout: Layout | None) -> None:
+    """Let a function draw every SVG, in the place of a Graphviz program; None: the program again.
+
+    The function takes DOT text. It returns the SVG, and Graphviz's JSON, which has the lengths of
+    the texts.
+    """
+    global _layout
+    _layout = layout
 
 
 def render(drawing: Drawing, format: str) -> bytes:
     """Draw a graph as "svg" or "png". ImportError, with what to install, if there is no program."""
     refuse_many("boxes in a picture", len(drawing.boxes))
+    if _layout is not None:
+        if format != "svg":
+            raise ImportError(f"a {format} needs a Graphviz program, and a function draws: save .svg")
+        svg, layout = _layout(dot_text(drawing))
+        return _finished(svg.encode(), layout.encode(), drawing)
     scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
     program = shutil.which("dot") or shutil.which("graphviz-pure", path=scripts)
     if program is None:
@@ -220,8 +238,8 @@ def render(drawing: Drawing, format: str) -> bytes:
         raise RuntimeError(f"{program} could not draw the graph: {done.stderr.decode().strip()}")
     if format == "png":
         return done.stdout
-    svg, end, layout = done.stdout.partition(b"</svg>")
-    return _finished(svg + end, layout, drawing)
+    picture, end, lengths = done.stdout.partition(b"</svg>")
+    return _finished(picture + end, lengths, drawing)
 
 
 def picture(drawing: Drawing) -> str | None:

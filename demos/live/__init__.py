@@ -1,0 +1,1 @@
+"""Demos · Live: examples, definitions and exercises that run in the reader's own browser."""

@@ -1,0 +1,81 @@
+"use strict";
+// An editor of Python: a text area over its own coloured text, so that undo, a screen reader and a
+// phone's keyboard work as everywhere.
+//
+//   editor(text, label, {changed(text), run()}) → {element, text (get and set), focus()}
+//
+// Tab indents, Escape and then Tab leaves, Enter keeps the indentation, Ctrl+Enter runs.
+
+const WORDS = "False None True and as assert async await break class continue def del elif else "
+  + "except finally for from global if import in is lambda nonlocal not or pass raise return try "
+  + "while with yield";
+const TOKENS = new RegExp([  // a comment, a string, a number, a keyword: as the site's own colours
+  "(?<c>#[^\\n]*)",
+  "(?<s>[rbfuRBFU]{0,2}(?:\"\"\"[^]*?(?:\"\"\"|$)|'''[^]*?(?:'''|$)|\"(?:\\\\.|[^\"\\\\\\n])*\"?|'(?:\\\\.|[^'\\\\\\n])*'?))",
+  "(?<m>\\b(?:0[xX][\\da-fA-F_]+|\\d[\\d_]*\\.?[\\d_]*(?:[eE][-+]?\\d+)?)\\b)",
+  `(?<k>\\b(?:${WORDS.replaceAll(" ", "|")})\\b)`,
+].join("|"), "g");
+
+function coloured(text) {
+  const parts = [];
+  let last = 0;
+  for (const found of text.matchAll(TOKENS)) {
+    const kind = Object.keys(found.groups).find((name) => found.groups[name] !== undefined);
+    const token = make("span", { className: kind, textContent: found[0] });
+    parts.push(text.slice(last, found.index), token);
+    last = found.index + found[0].length;
+  }
+  return [...parts, text.slice(last), "\n"];
+}
+
+function editor(text, label, { changed = () => {}, run = () => {} } = {}) {
+  const area = make("textarea", { value: text, spellcheck: false, wrap: "off", rows: 1 });
+  const plain = { autocapitalize: "off", autocomplete: "off", autocorrect: "off" };
+  const said = { "aria-label": label, "aria-description": "Tab indents. Escape, then Tab leaves. Ctrl+Enter runs." };
+  for (const [name, value] of Object.entries({ ...plain, ...said })) area.setAttribute(name, value);
+  const ink = make("pre", { ariaHidden: "true" });
+  const paint = () => ink.replaceChildren(...coloured(area.value));
+  let leaving = false;
+
+  function put(from, to, words) {  // (execCommand keeps the browser's undo)
+    area.setSelectionRange(from, to);
+    if (!document.execCommand("insertText", false, words)) {
+      area.setRangeText(words, from, to, "end");
+      area.dispatchEvent(new Event("input"));
+    }
+  }
+
+  function indent(from, to, start, back) {
+    if (from === to && !back) {
+      put(from, to, " ".repeat(4 - ((from - start) % 4)));
+      return;
+    }
+    const lines = area.value.slice(start, to);
+    const words = back ? lines.replace(/^ {1,4}/gm, "") : lines.replace(/^/gm, "    ");
+    put(start, to, words);
+    area.setSelectionRange(start, start + words.length);
+  }
+
+  area.addEventListener("input", () => { paint(); changed(area.value); });
+  area.addEventListener("keydown", (event) => {
+    const { selectionStart: from, selectionEnd: to, value } = area;
+    const start = value.lastIndexOf("\n", from - 1) + 1;
+    const leaves = leaving;
+    leaving = event.key === "Escape" || (leaving && event.key === "Shift");
+    if (event.isComposing) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.shiftKey)) run();
+    else if (event.key === "Enter") {
+      const line = value.slice(start, from);
+      put(from, to, `\n${line.match(/^ */)[0]}${/:\s*(#.*)?$/.test(line) ? "    " : ""}`);
+    } else if (event.key === "Tab" && !leaves) indent(from, to, start, event.shiftKey);
+    else return;
+    event.preventDefault();
+  });
+  paint();
+  return {
+    element: make("div", { className: "editor" }, ink, area),
+    get text() { return area.value; },
+    set text(value) { area.value = value; paint(); },
+    focus() { area.setSelectionRange(0, 0); area.focus(); },
+  };
+}

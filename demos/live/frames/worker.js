@@ -1,0 +1,66 @@
+// Python for a page, in a worker: Pyodide, NumPy, Graphviz, and the project's own files.
+//
+// The first message has the addresses. Each later one is a question, a string of JSON, for
+// demos/live/_reader.py, which has the table of all messages. Nothing is loaded from elsewhere: the
+// worker is made from a blob, so it has its page's policy (python.js).
+
+const say = (message) => postMessage(JSON.stringify(message));
+
+const READER = `
+import os
+os.makedirs("/home/reader", exist_ok=True)
+os.chdir("/home/reader")
+from demos.live._reader import Reader, without_clock
+`;
+
+async function content(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+  return answer.arrayBuffer();
+}
+
+let viz = null;  // Graphviz, once a text has asked for a drawing
+
+// Return DOT text as SVG and as Graphviz's JSON, in a string of JSON; "" if Graphviz is not here.
+function drawn(source) {
+  if (!viz) return "";
+  const { status, output, errors } = viz.renderFormats(source, ["svg", "json"]);
+  if (status !== "success") throw new Error(errors.map((each) => each.message).join("; "));
+  return JSON.stringify([output.svg, output.json]);
+}
+
+async function start({ runtime, code, numpy }) {
+  say({ said: "Python is coming …" });
+  const wheels = Promise.all([content(numpy), content(code)]);  // beside Python itself
+  const { loadPyodide } = await import(`${runtime}pyodide.mjs`);
+  const python = await loadPyodide({ indexURL: runtime, packages: [], fullStdLib: false });
+  say({ said: "NumPy is coming …" });
+  const [wheel, ours] = await wheels;
+  const extractDir = python.runPython("import site; site.getsitepackages()[0]");
+  python.unpackArchive(wheel, "wheel", { extractDir });
+  python.unpackArchive(ours, "zip", { extractDir });
+  python.runPython(READER);
+  const [Reader, clock] = ["Reader", "without_clock"].map((name) => python.globals.get(name));
+  const reader = Reader(postMessage.bind(self), clock, drawn);
+  say({ ready: true });
+  return reader;
+}
+
+let addresses = null, python = null;  // a promise: the questions wait for one another
+
+async function answer(question, reader) {
+  // (A text that draws has one of these words, or follows one that had. `define` draws itself.)
+  if (!viz && /graph|Graph|Steps|save|"define"/.test(question)) {
+    viz = await (await import(addresses.viz)).instance();
+  }
+  reader.answer(question);
+  return reader;
+}
+
+onmessage = ({ data }) => {
+  if (!addresses) {
+    addresses = data;
+    python = start(data);
+  } else python = python.then((reader) => answer(data, reader));
+  python.catch((error) => say({ broken: String(error.message ?? error) }));
+};
