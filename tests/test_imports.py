@@ -55,10 +55,11 @@ demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
 demos/learn                  _mistakes _pages *
+demos/live                   __init__ _examples _definitions _exercises _reader _runtime *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *
 demos/site                   __init__ _contents _book _notebooks _rows _chapters _checking _document
-demos/site                   _demos _landing _words *
+demos/site                   _demos _landing _words _serving *
 demos                        __main__
 """
 UP = {  # the arrows that run up, and why

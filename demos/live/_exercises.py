@@ -10,7 +10,9 @@ from demos.live._examples import Post
 
 
 def check(
-    message: dict[str, Any], post: Post, clock: Callable[[str, float], AbstractContextManager[object]]
+    message: dict[str, Any],
+    post: Post,
+    clock: Callable[[str, float], AbstractContextManager[object]],
 ) -> dict[str, Any]:
     """Judge `message["text"]` as the exercise `message["check"]`."""
     raise NotImplementedError

@@ -20,7 +20,8 @@ import zipfile
 from pathlib import Path
 
 from demos._files import stop
-from demos.live._runtime import FILES, LOCK, OUT, PYODIDE, VIZ, checked, digest, wrong_in_wheel, zipped
+from demos.live import _runtime
+from demos.live._runtime import FILES, digest
 from minigrad.runs.saving import write_whole
 
 # A package of somebody else's, in which is a copy of NumPy's wheel, for tests.
@@ -56,7 +57,7 @@ def packed(package: str, work: Path) -> dict[str, bytes]:
 def main() -> None:
     """Make the folder."""
     parser = argparse.ArgumentParser(prog="python -m demos runtime", description=__doc__)
-    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=OUT)
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=_runtime.OUT)
     parser.add_argument(
         "--repacked", action="store_true", help="for tests: take NumPy's wheel from another package"
     )
@@ -68,7 +69,7 @@ def main() -> None:
             make(folder, Path(work), chosen.repacked)
     except OSError as error:
         stop(f"{folder} cannot be made: {error}")
-    runtime = checked(folder)
+    runtime = _runtime.checked(folder)
     wheel = "Pyodide's own wheel" if runtime.is_official else "a repacked wheel"
     megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
     print(f"Python {runtime.python}, NumPy {runtime.numpy} ({wheel}), {megabytes:.1f} MB: {folder}")
@@ -78,28 +79,28 @@ def make(folder: Path, work: Path, is_repacked: bool) -> None:
     """Fill the folder with what is not there yet."""
     there = {path.name: digest(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
     if any(there.get(name) != sha for name, sha in FILES.items()):
-        files = packed(f"pyodide@{PYODIDE}", work)
-        files["viz.js"] = packed(f"@viz-js/viz@{VIZ}", work)["dist/viz.js"]
+        files = packed(f"pyodide@{_runtime.PYODIDE}", work)
+        files["viz.js"] = packed(f"@viz-js/viz@{_runtime.VIZ}", work)["dist/viz.js"]
         for name, sha in FILES.items():
             if digest(files[name]) != sha:
                 stop(f"{name} of the registry is not the file that this project knows")
             write_whole(folder / name, files[name])
-    numpy = json.loads((folder / LOCK).read_text("utf-8"))["packages"]["numpy"]
+    numpy = json.loads((folder / _runtime.LOCK).read_text("utf-8"))["packages"]["numpy"]
     wheel = folder / numpy["file_name"]
     if wheel.exists():  # (`checked` looks at it)
         return
     if not is_repacked:
         stop(
             f"one file is missing, NumPy's wheel. Take {wheel.name} from the release of Pyodide "
-            f"{PYODIDE}, put it into {folder}, and run this again. (Its SHA-256 must be "
+            f"{_runtime.PYODIDE}, put it into {folder}, and run this again. (Its SHA-256 must be "
             f"{numpy['sha256']}. For tests --repacked finds a copy.)"
         )
     copy = packed(REPACKED, work)[f"assets/{wheel.name}"]
-    if wrong := wrong_in_wheel(copy):
+    if wrong := _runtime.wrong_in_wheel(copy):
         stop(f"the wheel in {REPACKED} is not whole: {wrong}")
     with zipfile.ZipFile(io.BytesIO(copy)) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
-        write_whole(wheel, zipped({name: archive.read(name) for name in names}))
+        write_whole(wheel, _runtime.zipped({name: archive.read(name) for name in names}))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 class Handler(SimpleHTTPRequestHandler):
     """A server of files that knows the kinds of a runtime's files, and prints nothing."""
 
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {  # noqa: RUF012 (it has the form)
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
         ".wasm": "application/wasm",  # (a browser compiles it while it comes)
         ".js": "text/javascript",
         ".mjs": "text/javascript",

@@ -23,8 +23,8 @@ import argparse
 import subprocess
 import sys
 import time
-from pathlib import Path
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 from demos import files, options, stop
 from demos.laboratory import _pages as laboratory

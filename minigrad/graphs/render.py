@@ -220,7 +220,9 @@ def render(drawing: Drawing, format: str) -> bytes:
     refuse_many("boxes in a picture", len(drawing.boxes))
     if _layout is not None:
         if format != "svg":
-            raise ImportError(f"a {format} needs a Graphviz program, and a function draws: save .svg")
+            raise ImportError(
+                f"a {format} needs a Graphviz program, and here a function draws: save it as .svg"
+            )
         svg, layout = _layout(dot_text(drawing))
         return _finished(svg.encode(), layout.encode(), drawing)
     scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)

@@ -12,6 +12,7 @@ from demos.live._runtime import MISSING
 from minigrad.graphs import draw_with
 from tests.demos.live_blocks import blocks
 
+
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Give ask(text, of=MODULE): what the messages about a block say, by their kind."""
@@ -175,7 +176,7 @@ def test_where_a_function_draws_there_are_svgs_alone(tmp_path, monkeypatch, prog
     monkeypatch.chdir(tmp_path)
     sent = []
     reader = _reader.Reader(sent.append, drawn=lambda source: "")
-    for end, said in (("png", "save .svg"), ("svg", "Graphviz is not here yet")):
+    for end, said in (("png", "save it as .svg"), ("svg", "Graphviz is not here yet")):
         text = f'graph(Tensor(2.0, requires_grad=True) * 2).save("x.{end}")'
         reader.answer(json.dumps({"id": 1, "run": text, "of": "minigrad.idea"}))
         (failed,) = (x for x in map(json.loads, sent) if "failed" in x)
