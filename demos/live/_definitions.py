@@ -1,12 +1,166 @@
-"""Live · Definitions: a reader's lines take the place of a definition, wherever it is known."""
+"""Live · Definitions: a reader's lines take the place of a definition, wherever it is known.
+
+Who has a function? Its module, the modules that import it, tables of operations, default
+arguments, closures. So none of them is given another function: the old one is made to do what the
+new one does, which reaches all of them at once.
+"""
 
 from __future__ import annotations
 
+import ast
+import doctest
+import importlib
+import textwrap
+import traceback
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
-from demos.live._examples import Post, Spaces
+from demos.live import _chapter_0, _judging
+from demos.live._examples import (
+    RUNS,
+    Post,
+    Printed,
+    Spaces,
+    executed,
+    remember,
+    same,
+    sentence,
+    trace,
+)
+
+Place = tuple[str, str]  # a module, and the name of a definition in it: "softmax", "Value.__init__"
+LINES: dict[Place, str] = {}  # what readers have put in its place
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
-def define(message: dict[str, Any], post: Post, spaces: Spaces) -> Any:
-    """Put `message["define"]` in the place of `message["name"]` of `message["of"]`; judge it."""
-    raise NotImplementedError
+def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any] | None:
+    """Put `message["define"]` in the place of `message["name"]` of `message["of"]`; judge it.
+
+    The answer, or None after {failed}, is the verdict of _judging.py, and
+
+        examples  those of the page that no longer print what the book says, in their order: what
+                  is typed, what the book says, and what is printed now
+    """
+    place = message["of"], message["name"]
+    try:
+        put(place, message["define"])
+    except BaseException as error:
+        post(failed=sentence(error), trace=trace(error))
+        return None
+    of, name = place
+    verdict = _chapter_0.judged(name) if of == "minigrad.idea" else _judging.judged(of, name)
+    return verdict | {"examples": list(changed(of))}
+
+
+def put(place: Place, text: str) -> None:
+    """Execute lines in the module of a definition, and let them take its place."""
+    module = importlib.import_module(place[0])
+    *around, name = place[1].split(".")
+    owner: Any = module
+    for part in around:
+        owner = getattr(owner, part)
+    made = made_by(textwrap.dedent(text), module, place[1])
+    if name not in made:
+        raise NameError(f"these lines define nothing that is called {name}")
+    new = made.pop(name)
+    vars(module).update(made)  # (what stands beside it)
+    if not became(vars(owner)[name], new):
+        setattr(owner, name, new)
+    LINES[place] = text
+    if owner is module:
+        for other, lines in decorated(place[0], name):
+            put((place[0], other), LINES.get((place[0], other), lines))
+
+
+def made_by(text: str, module: ModuleType, name: str) -> dict[str, Any]:
+    """Return what lines define when they are executed in a module, which they do not change."""
+    file = f"<your {name}, {next(RUNS)}>"
+    remember(file, text)
+    made: dict[str, Any] = {}
+    exec(compile(text, file, "exec", dont_inherit=True), vars(module), made)
+    return made
+
+
+def became(old: Any, new: Any) -> bool:
+    """Make an old function or class do what a new one does; return whether that is possible."""
+    if isinstance(old, type) and isinstance(new, type):
+        for name, each in vars(new).items():
+            if isinstance(each, FunctionType | property | classmethod | staticmethod):
+                setattr(old, name, each)
+        return True
+    if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
+        return False
+    cells, others = old.__closure__ or (), new.__closure__ or ()
+    if len(cells) != len(others) or old.__globals__ is not new.__globals__:
+        return False
+    old.__code__ = new.__code__
+    old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+    old.__dict__.update(new.__dict__)
+    for cell, other in zip(cells, others, strict=True):
+        cell.cell_contents = other.cell_contents
+    return True
+
+
+def decorated(of: str, decorator: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the lines of each function of a module that is decorated by another."""
+    for node in source(of).body:
+        if isinstance(node, ast.FunctionDef):
+            parts = [part for each in node.decorator_list for part in ast.walk(each)]
+            if decorator in [part.id for part in parts if isinstance(part, ast.Name)]:
+                yield node.name, lines_of(of, node.name)
+
+
+def text_of(of: str) -> str:
+    """Return the text of a module's file."""
+    spec: Any = importlib.import_module(of).__spec__
+    return str(spec.loader.get_source(of))
+
+
+def source(of: str) -> ast.Module:
+    """Return a module's file, parsed."""
+    return ast.parse(text_of(of))
+
+
+def lines_of(of: str, name: str) -> str:
+    """Return the lines of a definition as they stand in its file, without its docstring."""
+    body: Any = source(of).body
+    for part in name.split("."):
+        node = next(x for x in body if isinstance(x, DEFINITIONS) and x.name == part)
+        body = node.body
+    lines = text_of(of).splitlines()
+    first = min(each.lineno for each in [node, *node.decorator_list])
+    skipped: range = range(0)
+    if ast.get_docstring(node) is not None:
+        skipped = range(node.body[0].lineno, node.body[0].end_lineno + 1)
+    kept = [lines[n - 1] for n in range(first, node.end_lineno + 1) if n not in skipped]
+    return textwrap.dedent("\n".join(kept)) + "\n"
+
+
+def changed(of: str) -> Iterator[dict[str, str]]:
+    """Yield each example of a module's page that does not print what stands in the book."""
+    space = Spaces()[of]
+    for docstring in docstrings(source(of)):
+        for example in doctest.DocTestParser().get_examples(docstring):
+            file = f"<doctest example, run {next(RUNS)}>"
+            remember(file, example.source)
+            out = Printed(lambda **_: None)
+            code = compile(example.source, file, "single", dont_inherit=True)
+            error = executed(code, space, out, out.post)
+            printed, want = out.end(), example.want
+            if error is not None:
+                words = traceback.format_exception_only(error)[-1]
+                printed, want = words, example.exc_msg or ""
+            if not same(printed, example, want):
+                now = printed if error is None else printed.partition("\n")[0]
+                yield {"typed": example.source, "book": example.want, "now": now}
+            if error is not None and not example.exc_msg:
+                break  # (what follows in the docstring lacks what this line makes)
+
+
+def docstrings(node: Any) -> Iterator[str]:
+    """Yield the docstrings of a module and of what it defines, in the order of its page."""
+    yield ast.get_docstring(node) or ""
+    for each in node.body:
+        if isinstance(each, DEFINITIONS):
+            yield from docstrings(each)
