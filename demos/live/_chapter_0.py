@@ -16,10 +16,10 @@ from demos.live._examples import sentence
 from demos.live._numbers import compared
 from minigrad import idea
 from minigrad.checks.agreeing import Verdict
-from minigrad.checks.differences import elementwise
 from minigrad.graphs import Graph, Vertex
 from minigrad.graphs.summary import Summary
 
+H = 1e-6
 ENOUGH = 1e-6  # what is less off than this agrees
 NAMES = ("x", "w")  # the first two values
 
@@ -71,6 +71,8 @@ def judged(name: str) -> dict[str, Any]:
         answer["reason"] = (
             f"{name} gets the right gradient and sends a wrong one: look at its VJPs."
         )
+    elif not verdicts[len(values) - 1].agrees:
+        answer["reason"] = "The first gradient is wrong already: ∂L/∂L is 1."
     elif name == "backward":
         answer["reason"] = (
             "Each rule is right by itself. So the loop sends a gradient on too early, or twice, or "
@@ -81,14 +83,12 @@ def judged(name: str) -> dict[str, Any]:
 
 
 def differences(values: list[Any], n: int) -> Any:
-    """Return how fast L moves with each element of a value."""
-    point = values[n].array
-
-    def moved(there: Any) -> Any:
-        return made(n, there - point)[-1].array.reshape(1)
-
-    found, _ = elementwise(moved, point, np.abs(values[-1].array).reshape(1))
-    return found[:, 0].reshape(point.shape)
+    """Return how fast L moves with each element of a value, as chapter 0 does it."""
+    shape, found = values[n].array.shape, []
+    for unit in np.eye(values[n].array.size):
+        up, down = (made(n, step * unit.reshape(shape))[-1].array.item() for step in (H, -H))
+        found.append((up - down) / (2 * H))
+    return np.reshape(found, shape)
 
 
 def verdict(gradient: Any, seen: Any) -> Verdict:
