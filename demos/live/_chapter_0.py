@@ -12,8 +12,8 @@ from unittest import mock
 
 import numpy as np
 
+from demos.live._answers import compared, picture
 from demos.live._examples import sentence
-from demos.live._numbers import compared
 from minigrad import idea
 from minigrad.checks.agreeing import Verdict
 from minigrad.graphs import Graph, Vertex
@@ -61,7 +61,7 @@ def judged(name: str) -> dict[str, Any]:
         return answer | {"right": False, "heading": f"It stops. {sentence(error, {})}"}
     spoiled = [n for n in seen if not verdicts[n].agrees]
     vertices = [vertex(values, n, verdicts.get(n), name) for n in range(len(values))]
-    answer["picture"] = Graph(vertices)._repr_svg_()
+    answer["picture"] = picture(Graph(vertices))
     if not spoiled:
         heading = "Differences: every gradient is right."
         return answer | {"right": True, "heading": heading}

@@ -22,8 +22,8 @@ import numpy as np
 
 from attention import attention
 from attention.scaled_dot_product import attention_backward
+from demos.live._answers import compared, picture
 from demos.live._examples import sentence
-from demos.live._numbers import compared
 from minigrad import (
     GradientError,
     Tensor,
@@ -60,7 +60,7 @@ def judged(of: str, name: str) -> dict[str, Any]:
     except Exception as error:
         stops = {"right": False, "heading": f"It stops. {sentence(error, {})}"}
         return answer | stops | {"picture": None}
-    answer["picture"] = graph(y, grads=True, verdicts=verdicts)._repr_svg_()
+    answer["picture"] = picture(graph(y, grads=True, verdicts=verdicts))
     spoiled = [t for t, verdict in verdicts.items() if verdict.agrees is False]
     if spoiled:
         answer["numbers"] = numbers(Program(y), *where(verdicts))

@@ -40,7 +40,10 @@ def rows(book: Book, source: Source) -> list[Markup]:
             shown.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
-            shown.append(parts.row("", book.code(source, *what)))
+            name = _named(source, *what)
+            shown.append(
+                parts.row("", book.code(source, *what, of=name) + book.breaks(source, name))
+            )
         else:
             shown.append(_definition(book, source, *what))
     if later:
@@ -96,11 +99,20 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
     value = _value(node)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        return parts.row(left, book.code(source, first, last, skip, name) + shown, "rule")
+        code = book.code(source, first, last, skip, name) + book.breaks(source, name)
+        return parts.row(left, code + shown, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
     above = parts.row(left, book.code(source, first, value, skip, name), "rule")
     rest = book.prose("\n\n".join(texts[cut:]))
-    return above + parts.row(rest, book.code(source, value + 1, last, skip, name) + shown)
+    code = book.code(source, value + 1, last, skip, name) + book.breaks(source, name)
+    return above + parts.row(rest, code + shown)
+
+
+def _named(source: Source, first: int, last: int) -> str:
+    """Return the name of the function that these lines define; "" if it is not one function."""
+    inside = [x for x in source.tree.body if first <= _first(x) and (x.end_lineno or 0) <= last]
+    alone = len(inside) == 1 and isinstance(inside[0], ast.FunctionDef)
+    return inside[0].name if alone else ""
 
 
 def _parts(docstring: str) -> list[Part]:
@@ -137,7 +149,7 @@ def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator
 
 def _first(node: Any) -> int:
     """Return the first line of a definition: that of its decorators, if it has some."""
-    return min(each.lineno for each in [node, *node.decorator_list])
+    return min(each.lineno for each in [node, *getattr(node, "decorator_list", ())])
 
 
 def _items(source: Source, first: int) -> list[tuple[Any, ...]]:

@@ -1,10 +1,13 @@
-"""Live · Numbers: a gradient and its difference, row by row."""
+"""Live · Answers: the numbers and the picture of a verdict."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
+
+from minigrad import Graph
 
 COLUMNS = 6  # of a row that are shown
 
@@ -29,3 +32,9 @@ def compared(what: str, yours: Any, moving: Any) -> dict[str, Any]:
         sums = [text(a.sum()), text(b.sum())]
         rows.append({"place": place, "yours": yours, "moving": moving, "sums": sums})
     return {"what": what, "rows": rows}
+
+
+def picture(drawing: Graph) -> str | None:
+    """Return a graph as SVG, without the data that it carries; None where nothing can draw."""
+    svg = drawing._repr_svg_()
+    return svg and re.sub("<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
