@@ -119,7 +119,7 @@ class Tab:
         """Return what JavaScript says. (The policy refuses eval, and so wait_for_function.)"""
         return self.page.evaluate(code, *what)
 
-    def until(self, code, seconds=120):
+    def until(self, code, seconds=300):
         """Wait until JavaScript says something that is true, and return it."""
         ends = time.monotonic() + seconds
         while not (found := self.js(code)):
