@@ -20,9 +20,10 @@ class Definition {
     parts[0].after(this.status, this.after);
   }
 
+  // The lines as they stand in the file: what begins in the body of a function is indented there.
   get book() {
-    const lines = this.parts.flatMap((part) => all(".ln", part));
-    return `${lines.map((line) => line.textContent.trimEnd()).join("\n")}\n`;
+    const lines = this.parts.flatMap((part, i) => all(".ln", part).map((line) => `${i ? "    " : ""}${line.textContent}`));
+    return lines.map((line) => line.trimEnd()).join("\n");
   }
 
   edit() {
