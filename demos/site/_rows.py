@@ -40,10 +40,10 @@ def rows(book: Book, source: Source) -> list[Markup]:
             shown.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
-            name = _named(source, *what)
-            shown.append(
-                parts.row("", book.code(source, *what, of=name) + book.breaks(source, name))
-            )
+            first, last = what
+            name = _named(source, first, last)
+            code = book.code(source, first, last, of=name) + book.breaks(source, name)
+            shown.append(parts.row("", code))
         else:
             shown.append(_definition(book, source, *what))
     if later:
@@ -111,8 +111,9 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
 def _named(source: Source, first: int, last: int) -> str:
     """Return the name of the function that these lines define; "" if it is not one function."""
     inside = [x for x in source.tree.body if first <= _first(x) and (x.end_lineno or 0) <= last]
-    alone = len(inside) == 1 and isinstance(inside[0], ast.FunctionDef)
-    return inside[0].name if alone else ""
+    if len(inside) == 1 and isinstance(inside[0], ast.FunctionDef):
+        return inside[0].name
+    return ""
 
 
 def _parts(docstring: str) -> list[Part]:
