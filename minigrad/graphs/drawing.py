@@ -93,8 +93,8 @@ def graph(
     depth     how many frames may be inside each other; a layer below is one box. None opens all,
               and folds nothing
     verdicts  what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
-              that equals its difference has a ✓, another one a dashed box and how far it is off,
-              and a ✗ marks the input whose VJP is wrong
+              that equals its difference is ticked, the box of another is dashed and says how far
+              it is off, and a cross marks the input whose VJP is wrong
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
