@@ -212,6 +212,19 @@ def test_a_graph_has_the_verdicts_as_text_as_boxes_and_on_an_arrow():
     assert "✓" in graph(y, verdicts=agreement(y)).source  # without sizes, too
 
 
+def test_the_wrong_rule_of_readme_is_drawn():
+    @primitive
+    def swish(x, /):
+        s = 1 / (1 + np.exp(-x))
+        return x * s, lambda g, y: g * (y * (1 - s))  # a term is forgotten
+
+    x = Tensor(np.linspace(-3.0, 3.0, 7), requires_grad=True, name="x")
+    y = (np.exp(swish(x)) * x).sum()
+    lines = str(graph(y, verdicts=agreement(y))).splitlines()
+    assert lines[0].endswith("96 % off") and lines[1].endswith("✓; ✗ input 0")
+    assert all(line.endswith("✓") for line in lines[2:5])
+
+
 def test_inside_of_a_closed_layer_the_worst_verdict_counts():
     from minigrad import Steps
     from minigrad.nn import Linear, Sequential

@@ -94,7 +94,7 @@ def graph(
               and folds nothing
     verdicts  what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
               that equals its difference is ticked, the box of another is dashed and says how far
-              it is off, and a cross marks the input whose VJP is wrong
+              it is off, and a cross marks the input whose VJP is wrong. (A page shows sizes alone)
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with

@@ -1,8 +1,12 @@
 """Live, in a real browser: a definition is edited, answered under its code, and reset."""
 
+import json
+from concurrent.futures import ProcessPoolExecutor
+
 import pytest
 
-from demos.live._breaks import BREAKS
+from demos.live._breaks import BREAKS, broken, kept
+from demos.live._definitions import lines_of
 
 SOFTMAX, IDEA = "3.6-softmax.html", "0-the-idea.html"
 LOOP = ("minigrad.idea", "backward")
@@ -88,3 +92,18 @@ def test_every_definition_is_used_as_it_stands(tab):
         for name, text in tab.js("definitions.map((each) => [each.name, each.book])"):
             done, heard = tab.ask({"define": text, "of": module, "name": name})
             assert done and done["right"] is not False and done["examples"] == [], (name, heard)
+
+
+@pytest.mark.slow
+def test_known_ways_to_break_are_told_in_the_browser_as_they_are_in_the_page(tab):
+    with ProcessPoolExecutor(1) as pool:
+        answers = pool.submit(kept).result()
+    for place, ways in BREAKS.items():
+        of, name = place
+        for known, answer in zip(ways, answers[place], strict=True):
+            told, _ = tab.ask({"define": broken(place, known), "of": of, "name": name})
+            for part in ("right", "heading", "reason", "numbers", "examples"):
+                now, before = (json.dumps(each[part]) for each in (told, answer))
+                assert now.replace("int32", "int64") == before, (place, known.title)
+            assert (told["picture"] is None) == (answer["picture"] is None)
+        tab.ask({"define": lines_of(*place), "of": of, "name": name})
