@@ -6,10 +6,14 @@ new one does, which reaches all of them at once.
 """
 
 from __future__ import annotations
+from __future__ import annotations as _a
+import __future__
 
 import ast
 import doctest
+import functools
 import importlib
+import inspect
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -32,6 +36,8 @@ from demos.live._examples import (
 Place = tuple[str, str]  # a module, and the name of a definition in it: "softmax", "Value.__init__"
 LINES: dict[Place, str] = {}  # what readers have put in its place
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+CACHED = type(functools.cache(len))
+KINDS = (FunctionType, property, classmethod, staticmethod, CACHED)
 
 
 def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any] | None:
@@ -55,60 +61,82 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
 
 def put(place: Place, text: str) -> None:
     """Execute lines in the module of a definition, and let them take its place."""
-    module = importlib.import_module(place[0])
-    *around, name = place[1].split(".")
+    of, dotted = place
+    module = importlib.import_module(of)
+    *around, name = dotted.split(".")
     owner: Any = module
     for part in around:
         owner = getattr(owner, part)
-    made = made_by(textwrap.dedent(text), module, place[1])
+    made = made_by(textwrap.dedent(text), module, dotted)
     if name not in made:
         raise NameError(f"these lines define nothing that is called {name}")
     new = made.pop(name)
-    vars(module).update(made)  # (what stands beside it)
-    if not became(vars(owner)[name], new):
+    if owner is module:
+        vars(module).update(made)  # (what the lines define beside it)
+    old = vars(owner)[name]
+    is_method = owner is not module and isinstance(old, FunctionType)
+    inner = inspect.unwrap(old) if is_method else old  # (a Module wraps its `__call__`)
+    if not (became(old, new) or became(inner, new)):
         setattr(owner, name, new)
     LINES[place] = text
     if owner is module:
-        for other, lines in decorated(place[0], name):
-            put((place[0], other), LINES.get((place[0], other), lines))
+        for other in decorated(of, name):
+            put((of, other), LINES.get((of, other)) or lines_of(of, other))
 
 
-def made_by(text: str, module: ModuleType, name: str) -> dict[str, Any]:
-    """Return what lines define when they are executed in a module, which they do not change."""
-    file = f"<your {name}, {next(RUNS)}>"
+def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
+    """Return what lines define when they are executed in a module, which they do not change.
+
+    The lines of a method are executed in a class of the same name.
+    """
+    file = f"<your {dotted}, {next(RUNS)}>"
     remember(file, text)
+    tree = ast.parse(text, file)
+    *around, _ = dotted.split(".")
+    if around:
+        wrapper: Any = ast.parse(f"class {around[-1]}: pass").body[0]
+        wrapper.body = tree.body
+        tree.body = [wrapper]
     made: dict[str, Any] = {}
-    exec(compile(text, file, "exec", dont_inherit=True), vars(module), made)
-    return made
+    flags = __future__.annotations.compiler_flag  # (as in every module of ours)
+    exec(compile(tree, file, "exec", flags, dont_inherit=True), vars(module), made)
+    return dict(vars(made[around[-1]])) if around else made
 
 
 def became(old: Any, new: Any) -> bool:
     """Make an old function or class do what a new one does; return whether that is possible."""
     if isinstance(old, type) and isinstance(new, type):
         for name, each in vars(new).items():
-            if isinstance(each, FunctionType | property | classmethod | staticmethod):
+            if isinstance(each, KINDS) and not became(vars(old).get(name), each):
                 setattr(old, name, each)
         return True
+    if isinstance(old, property) and isinstance(new, property):
+        pairs = [(old.fget, new.fget), (old.fset, new.fset)]
+        return all(became(*pair) for pair in pairs if pair[1] is not None)
+    if isinstance(old, classmethod | staticmethod | CACHED) and type(old) is type(new):
+        return became(old.__wrapped__, new.__wrapped__)
     if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
         return False
-    cells, others = old.__closure__ or (), new.__closure__ or ()
-    if len(cells) != len(others) or old.__globals__ is not new.__globals__:
+    names = old.__code__.co_freevars
+    if names != new.__code__.co_freevars or old.__globals__ is not new.__globals__:
         return False
     old.__code__ = new.__code__
     old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
     old.__dict__.update(new.__dict__)
-    for cell, other in zip(cells, others, strict=True):
-        cell.cell_contents = other.cell_contents
+    cells = zip(names, old.__closure__ or (), new.__closure__ or (), strict=True)
+    for name, cell, other in cells:
+        if name != "__class__":  # (which `super()` asks for)
+            cell.cell_contents = other.cell_contents
     return True
 
 
-def decorated(of: str, decorator: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the lines of each function of a module that is decorated by another."""
+def decorated(of: str, decorator: str) -> Iterator[str]:
+    """Yield the name of each function of a module that is decorated by another."""
     for node in source(of).body:
         if isinstance(node, ast.FunctionDef):
             parts = [part for each in node.decorator_list for part in ast.walk(each)]
             if decorator in [part.id for part in parts if isinstance(part, ast.Name)]:
-                yield node.name, lines_of(of, node.name)
+                yield node.name
 
 
 def text_of(of: str) -> str:
@@ -122,18 +150,22 @@ def source(of: str) -> ast.Module:
     return ast.parse(text_of(of))
 
 
-def lines_of(of: str, name: str) -> str:
-    """Return the lines of a definition as they stand in its file, without its docstring."""
+def lines_of(of: str, dotted: str) -> str:
+    """Return the lines of a definition as they stand in its file, without docstrings.
+
+    (A name may be defined several times, as the getter and the setter of a property are.)
+    """
     body: Any = source(of).body
-    for part in name.split("."):
-        node = next(x for x in body if isinstance(x, DEFINITIONS) and x.name == part)
-        body = node.body
-    lines = text_of(of).splitlines()
-    first = min(each.lineno for each in [node, *node.decorator_list])
-    skipped: range = range(0)
-    if ast.get_docstring(node) is not None:
-        skipped = range(node.body[0].lineno, node.body[0].end_lineno + 1)
-    kept = [lines[n - 1] for n in range(first, node.end_lineno + 1) if n not in skipped]
+    for part in dotted.split("."):
+        nodes = [x for x in body if isinstance(x, DEFINITIONS) and x.name == part]
+        body = nodes[-1].body
+    lines, kept = text_of(of).splitlines(), []
+    for node in nodes:
+        first = min(each.lineno for each in [node, *node.decorator_list])
+        said: Any = node.body[0] if ast.get_docstring(node) is not None else None
+        skipped = range(said.lineno, said.end_lineno + 1) if said else range(0)
+        numbers = range(first, (node.end_lineno or first) + 1)
+        kept += [lines[n - 1] for n in numbers if n not in skipped]
     return textwrap.dedent("\n".join(kept)) + "\n"
 
 

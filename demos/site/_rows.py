@@ -97,9 +97,10 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
     shown = Markup("").join(book.console(source, x) for x in blocks if not isinstance(x, str))
     cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
     value = _value(node)
+    of = name if last == node.end_lineno else ""  # (a class that ends where its methods begin)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        code = book.code(source, first, last, skip, name) + book.breaks(source, name)
+        code = book.code(source, first, last, skip, of) + book.breaks(source, name)
         return parts.row(left, code + shown, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
     above = parts.row(left, book.code(source, first, value, skip, name), "rule")

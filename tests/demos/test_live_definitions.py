@@ -3,6 +3,7 @@
 import json
 import re
 from concurrent.futures import ProcessPoolExecutor
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from demos.live._examples import Spaces
 from demos.site._book import Book
 from demos.site._chapters import page_of_chapter
 from demos.site._contents import book
-from minigrad import GradientError, Tensor, gradcheck, idea, ops
+from minigrad import GradientError, Steps, Tensor, gradcheck, idea, ops
+from minigrad.nn import Linear
 
 SOFTMAX = ("minigrad.ops.softmaxes", "softmax")
 LOOP = ("minigrad.idea", "backward")
@@ -35,7 +37,7 @@ def ask(monkeypatch):
     def noted(old, new):
         if isinstance(old, type):
             before.append((old, dict(vars(old))))
-        else:
+        elif isinstance(old, FunctionType):
             state = old.__code__, old.__defaults__, old.__kwdefaults__, dict(old.__dict__)
             before.append((old, state, [cell.cell_contents for cell in old.__closure__ or ()]))
         return became(old, new)
@@ -284,3 +286,44 @@ def test_rows_are_beside_each_other_the_worst_first_with_as_many_digits_as_help(
         "moving": ["0.000000"],
         "sums": ["0.000120", "0.000000"],
     }
+
+
+def put_each(named):
+    """Put the lines of each definition in its own place; return those for which it is refused."""
+    refused = []
+    for place in named:
+        try:
+            _definitions.put(place, lines_of(*place))
+        except Exception as error:
+            refused.append((*place, repr(error)))
+    assert gradcheck(attention, *np.random.default_rng(0).standard_normal((3, 2, 3)), order=1)
+    return refused
+
+
+@pytest.mark.slow
+def test_every_definition_of_the_book_can_be_put_in_its_own_place():
+    contents = Book(*book())
+    named = []
+    for chapter in contents.chapters.values():
+        html = "".join(page_of_chapter(contents, chapter).body)
+        names = dict.fromkeys(re.findall('data-of="([^"]+)"', html))
+        named += [(chapter.source.name, name) for name in names]
+    assert len(named) > 400
+    with ProcessPoolExecutor(1) as pool:
+        assert pool.submit(put_each, named).result() == []
+
+
+def test_a_property_and_a_layer_are_changed_in_place(ask):
+    place = ("minigrad.engine.tensor", "Tensor.requires_grad")
+    assert "@requires_grad.setter" in lines_of(*place)
+    getter = lines_of(*place).partition("@requires_grad.setter")[0]
+    ask(place, getter.replace("return self._requires_grad", "return not self._requires_grad"))
+    assert Tensor([1.0]).requires_grad is True
+    assert Tensor([1.0], requires_grad=True).requires_grad is False  # (it has its setter)
+    place = ("minigrad.nn.layers", "Linear.__call__")
+    ask(place, "def __call__(self, x):\n    return x * 2\n")
+    layer = Linear(2, 2, rng=np.random.default_rng(0))
+    with Steps(layer) as steps:
+        y = layer(Tensor([[1.0, 3.0]], requires_grad=True))
+    assert y.data.tolist() == [[2.0, 6.0]]
+    assert steps.model.met[-1].modules[0].kind == "Linear"

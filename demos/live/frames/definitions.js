@@ -22,8 +22,11 @@ class Definition {
 
   // The lines as they stand in the file: what begins in the body of a function is indented there.
   get book() {
-    const lines = this.parts.flatMap((part, i) => all(".ln", part).map((line) => `${i ? "    " : ""}${line.textContent}`));
-    return lines.map((line) => line.trimEnd()).join("\n");
+    return this.parts.map((part) => {
+      const lines = all(".ln", part).map((line) => line.textContent.trimEnd());
+      const indent = /^(@|def |class |#)/.test(lines[0]) ? "" : "    ";
+      return lines.map((line) => indent + line).join("\n");
+    }).join("\n");
   }
 
   edit() {
