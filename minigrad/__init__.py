@@ -36,6 +36,7 @@ from minigrad.engine.hints import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
+from minigrad.checks.agreeing import agreement
 from minigrad.graphs import Graph, Steps, graph
 from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
@@ -70,6 +71,7 @@ __all__ = [
     "numerical_gradient",
     "GradientError",
     "gradcheck",
+    "agreement",
     "Graph",
     "graph",
     "Steps",

@@ -25,7 +25,8 @@ minigrad                     0
 minigrad/runs                __init__ saving memory
 minigrad/engine              __init__ options hints 1 slips 2 safety
 minigrad/ops                 3.1 error_function 3
-minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining 4.3
+minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining
+minigrad/checks              agreeing 4.3
 minigrad/functional          manipulation 6 numpy_words table
 minigrad/nn                  initial 7 __init__
 minigrad/graphs              operations summary model variable_names names scale folding worked text
@@ -54,7 +55,8 @@ demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
 demos/learn                  _mistakes _pages *
-demos/live                   __init__ _examples _definitions _exercises _reader _runtime *
+demos/live                   __init__ _examples _answers _chapter_0 _judging _definitions _breaks
+demos/live                   _exercises _reader _runtime *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *
 demos/site                   __init__ _contents _book _notebooks _rows _chapters _checking _document

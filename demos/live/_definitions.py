@@ -1,12 +1,198 @@
-"""Live · Definitions: a reader's lines take the place of a definition, wherever it is known."""
+"""Live · Definitions: a reader's lines take the place of a definition, wherever it is known.
+
+Who has a function? Its module, the modules that import it, tables of operations, default
+arguments, closures. So none of them is given another function: the old one is made to do what the
+new one does, which reaches all of them at once.
+"""
 
 from __future__ import annotations
+from __future__ import annotations as _a
+import __future__
 
+import ast
+import doctest
+import functools
+import importlib
+import inspect
+import textwrap
+import traceback
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
-from demos.live._examples import Post, Spaces
+from demos.live import _chapter_0, _judging
+from demos.live._examples import (
+    RUNS,
+    Post,
+    Printed,
+    Spaces,
+    executed,
+    remember,
+    same,
+    sentence,
+    trace,
+)
+
+Place = tuple[str, str]  # a module, and the name of a definition in it: "softmax", "Value.__init__"
+LINES: dict[Place, str] = {}  # what readers have put in its place
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+CACHED = type(functools.cache(len))
+KINDS = (FunctionType, property, classmethod, staticmethod, CACHED)
 
 
-def define(message: dict[str, Any], post: Post, spaces: Spaces) -> Any:
-    """Put `message["define"]` in the place of `message["name"]` of `message["of"]`; judge it."""
-    raise NotImplementedError
+def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any] | None:
+    """Put `message["define"]` in the place of `message["name"]` of `message["of"]`; judge it.
+
+    The answer, or None after {failed}, is the verdict of _judging.py, and
+
+        examples  those of the page that no longer print what the book says, in their order: what
+                  is typed, what the book says, and what is printed now
+    """
+    place = message["of"], message["name"]
+    try:
+        put(place, message["define"])
+    except BaseException as error:
+        post(failed=sentence(error), trace=trace(error))
+        return None
+    of, name = place
+    verdict = _chapter_0.judged(name) if of == "minigrad.idea" else _judging.judged(of, name)
+    return verdict | {"examples": list(changed(of))}
+
+
+def put(place: Place, text: str) -> None:
+    """Execute lines in the module of a definition, and let them take its place."""
+    of, dotted = place
+    module = importlib.import_module(of)
+    *around, name = dotted.split(".")
+    owner: Any = module
+    for part in around:
+        owner = getattr(owner, part)
+    made = made_by(textwrap.dedent(text), module, dotted)
+    if name not in made:
+        raise NameError(f"these lines define nothing that is called {name}")
+    new = made.pop(name)
+    if owner is module:
+        vars(module).update(made)  # (what the lines define beside it)
+    old = vars(owner)[name]
+    is_method = owner is not module and isinstance(old, FunctionType)
+    inner = inspect.unwrap(old) if is_method else old  # (a Module wraps its `__call__`)
+    if not (became(old, new) or became(inner, new)):
+        setattr(owner, name, new)
+    LINES[place] = text
+    if owner is module:
+        for other in decorated(of, name):
+            put((of, other), LINES.get((of, other)) or lines_of(of, other))
+
+
+def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
+    """Return what lines define when they are executed in a module, which they do not change.
+
+    The lines of a method are executed in a class of the same name.
+    """
+    file = f"<your {dotted}, {next(RUNS)}>"
+    remember(file, text)
+    tree = ast.parse(text, file)
+    *around, _ = dotted.split(".")
+    if around:
+        wrapper: Any = ast.parse(f"class {around[-1]}: pass").body[0]
+        wrapper.body = tree.body
+        tree.body = [wrapper]
+    made: dict[str, Any] = {}
+    flags = __future__.annotations.compiler_flag  # (as in every module of ours)
+    exec(compile(tree, file, "exec", flags, dont_inherit=True), vars(module), made)
+    return dict(vars(made[around[-1]])) if around else made
+
+
+def became(old: Any, new: Any) -> bool:
+    """Make an old function or class do what a new one does; return whether that is possible."""
+    if isinstance(old, type) and isinstance(new, type):
+        for name, each in vars(new).items():
+            if isinstance(each, KINDS) and not became(vars(old).get(name), each):
+                setattr(old, name, each)
+        return True
+    if isinstance(old, property) and isinstance(new, property):
+        pairs = [(old.fget, new.fget), (old.fset, new.fset)]
+        return all(became(*pair) for pair in pairs if pair[1] is not None)
+    if isinstance(old, classmethod | staticmethod | CACHED) and type(old) is type(new):
+        return became(old.__wrapped__, new.__wrapped__)
+    if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
+        return False
+    names = old.__code__.co_freevars
+    if names != new.__code__.co_freevars or old.__globals__ is not new.__globals__:
+        return False
+    old.__code__ = new.__code__
+    old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+    old.__dict__.update(new.__dict__)
+    cells = zip(names, old.__closure__ or (), new.__closure__ or (), strict=True)
+    for name, cell, other in cells:
+        if name != "__class__":  # (which `super()` asks for)
+            cell.cell_contents = other.cell_contents
+    return True
+
+
+def decorated(of: str, decorator: str) -> Iterator[str]:
+    """Yield the name of each function of a module that is decorated by another."""
+    for node in source(of).body:
+        if isinstance(node, ast.FunctionDef):
+            parts = [part for each in node.decorator_list for part in ast.walk(each)]
+            if decorator in [part.id for part in parts if isinstance(part, ast.Name)]:
+                yield node.name
+
+
+def text_of(of: str) -> str:
+    """Return the text of a module's file."""
+    spec: Any = importlib.import_module(of).__spec__
+    return str(spec.loader.get_source(of))
+
+
+def source(of: str) -> ast.Module:
+    """Return a module's file, parsed."""
+    return ast.parse(text_of(of))
+
+
+def lines_of(of: str, dotted: str) -> str:
+    """Return the lines of a definition as they stand in its file, without docstrings.
+
+    (A name may be defined several times, as the getter and the setter of a property are.)
+    """
+    body: Any = source(of).body
+    for part in dotted.split("."):
+        nodes = [x for x in body if isinstance(x, DEFINITIONS) and x.name == part]
+        body = nodes[-1].body
+    lines, kept = text_of(of).splitlines(), []
+    for node in nodes:
+        first = min(each.lineno for each in [node, *node.decorator_list])
+        said: Any = node.body[0] if ast.get_docstring(node) is not None else None
+        skipped = range(said.lineno, said.end_lineno + 1) if said else range(0)
+        numbers = range(first, (node.end_lineno or first) + 1)
+        kept += [lines[n - 1] for n in numbers if n not in skipped]
+    return textwrap.dedent("\n".join(kept)) + "\n"
+
+
+def changed(of: str) -> Iterator[dict[str, str]]:
+    """Yield each example of a module's page that does not print what stands in the book."""
+    space = Spaces()[of]
+    for docstring in docstrings(source(of)):
+        for example in doctest.DocTestParser().get_examples(docstring):
+            file = f"<doctest example, run {next(RUNS)}>"
+            remember(file, example.source)
+            out = Printed(lambda **_: None)
+            code = compile(example.source, file, "single", dont_inherit=True)
+            error = executed(code, space, out, out.post)
+            printed, want = out.end(), example.want
+            if error is not None:
+                words = traceback.format_exception_only(error)[-1]
+                printed, want = words, example.exc_msg or ""
+            if not same(printed, example, want):
+                now = printed if error is None else printed.partition("\n")[0]
+                yield {"typed": example.source, "book": example.want, "now": now}
+            if error is not None and not example.exc_msg:
+                break  # (what follows in the docstring lacks what this line makes)
+
+
+def docstrings(node: Any) -> Iterator[str]:
+    """Yield the docstrings of a module and of what it defines, in the order of its page."""
+    yield ast.get_docstring(node) or ""
+    for each in node.body:
+        if isinstance(each, DEFINITIONS):
+            yield from docstrings(each)

@@ -6,15 +6,18 @@ import ast
 import doctest
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from demos.learn import EXERCISES
+from demos.live._breaks import Answer
 from demos.pages.source import DEFINITIONS, Source, coloured, places
-from demos.pages.templates import parts
+from demos.pages.templates import fill, parts
 from demos.pages.text import formula, markdown
 from demos.site._contents import Chapter
 
@@ -35,6 +38,7 @@ class Book:
         self.tools = [source for name, source in files.items() if name not in self.pages]
         self.pages |= {tool.name: f"{tool.name}.html" for tool in self.tools}
         self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
+        self.kept: Mapping[tuple[str, str], list[Answer]] = {}  # answers to broken definitions
         self._cache: dict[Source, list[Markup]] = {}
 
     def address(self, source: Source, name: str) -> str:
@@ -94,6 +98,11 @@ class Book:
         return page if self.out and (self.out / page).exists() else ""
 
     # ------------------------------------------------------------ code
+
+    def breaks(self, source: Source, name: str) -> Markup:
+        """Return the known ways to break a definition, folded, with what is told of each."""
+        answers = self.kept.get((source.name, name), [])
+        return fill("live/breaks.html", answers=answers, quote=quote) if answers else Markup("")
 
     def code(
         self, source: Source, first: int, last: int, skip: range = range(0), of: str = ""

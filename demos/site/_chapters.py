@@ -20,7 +20,7 @@ from demos.site._contents import PICTURES, Chapter
 from demos.site._notebooks import notebook
 from demos.site._rows import rows
 
-LIVE = ("blocks",)  # the scripts of a page whose examples run
+LIVE = ("blocks", "definitions")  # the scripts of a page whose examples run
 
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:

@@ -42,7 +42,10 @@ def rows(book: Book, source: Source) -> list[Markup]:
             rows.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
-            rows.append(parts.row("", book.code(source, *what)))
+            first, last = what
+            name = _named(source, first, last)
+            code = book.code(source, first, last, of=name) + book.breaks(source, name)
+            rows.append(parts.row("", code))
         else:
             rows.append(_definition(book, source, *what))
     if later:
@@ -98,13 +101,24 @@ def _definition(book: Book, source: Source, node: Any, first: int, last: int, na
     console = Markup("").join(book.console(source, x) for x in blocks if not isinstance(x, str))
     cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
     value = _value(node)
+    of = name if last == node.end_lineno else ""  # (a class that ends where its methods begin)
     if not (cut and value and last > value):
         left = head + book.prose("\n\n".join(texts))
-        return parts.row(left, book.code(source, first, last, skip, name) + console, "rule")
+        code = book.code(source, first, last, skip, of) + book.breaks(source, name)
+        return parts.row(left, code + console, "rule")
     left = head + book.prose("\n\n".join(texts[:cut]))
     above = parts.row(left, book.code(source, first, value, skip, name), "rule")
     rest = book.prose("\n\n".join(texts[cut:]))
-    return above + parts.row(rest, book.code(source, value + 1, last, skip, name) + console)
+    code = book.code(source, value + 1, last, skip, name) + book.breaks(source, name)
+    return above + parts.row(rest, code + console)
+
+
+def _named(source: Source, first: int, last: int) -> str:
+    """Return the name of the function that these lines define; "" if it is not one function."""
+    inside = [x for x in source.tree.body if first <= _first(x) and (x.end_lineno or 0) <= last]
+    if len(inside) == 1 and isinstance(inside[0], ast.FunctionDef):
+        return inside[0].name
+    return ""
 
 
 def _parts(docstring: str) -> list[Part]:
@@ -142,7 +156,8 @@ def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator
 
 def _first(node: Any) -> int:
     """Return the first line of a definition: that of its decorators, if it has some."""
-    return min(part.lineno for part in [node, *node.decorator_list])
+    decorators = getattr(node, "decorator_list", ())
+    return min(part.lineno for part in [node, *decorators])
 
 
 def _items(source: Source, first: int) -> list[tuple[Any, ...]]:

@@ -29,6 +29,7 @@ from pathlib import Path
 from demos import files, options, stop
 from demos.laboratory import _pages as laboratory
 from demos.learn import _pages as learn
+from demos.live._breaks import kept
 from demos.live._runtime import OUT, checked
 from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
@@ -69,11 +70,14 @@ server = listening(chosen.out, chosen.serve) if chosen.serve is not None else No
 began = time.perf_counter()
 
 # %% Examples
-# All examples of the book are run, beside the writing of the pages.
+# All examples of the book are run, beside the writing of the pages. So are definitions that are
+# broken in known ways, for what the reader is told of them.
 
 contents = Book(*book(), chosen.out)
 names = list(contents.files)
 pool = ProcessPoolExecutor(2)
+broken = ProcessPoolExecutor(1)  # (a process of its own: its definitions are broken)
+answers = broken.submit(kept)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
 # %% Demos
@@ -89,6 +93,8 @@ for name in files() if chosen.all else ():
 
 # %% Pages
 
+contents.kept = answers.result()
+broken.shutdown()
 pages = [landing(contents), page_of_contents(contents), words(contents)]
 pages += [page_of_chapter(contents, each) for each in contents.chapters.values()]
 pages += [page_of_tool(contents, each) for each in contents.tools]

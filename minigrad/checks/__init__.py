@@ -10,9 +10,10 @@ something that knows nothing of it.
 Two tools: `rounding` finds how small a slope a difference can show, and `comparing` compares each
 gradient with differences.
 
-And when it is wrong, what is the mistake? Three more tools are needed only when a check fails:
+And when it is wrong, what is the mistake? Four more tools are needed only when a check fails:
 
     culprit       which rule of a composed function it is
     mistakes      what is wrong in the rule: a sign, a factor, a transpose, the wrong axis, …
     explaining    the message that says all this
+    agreeing      which gradients a wrong rule spoils, and by how much
 """

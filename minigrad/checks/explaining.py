@@ -50,9 +50,9 @@ def explained(
     reasons: list[str] = []
     if isinstance(found, Wrong):
         order = found.order
-        compared = _elements(found.trial, order)
+        compared = elements(found.trial, order)
         heading += f"; {compared.how_many}"
-        reasons += _doubts(found, compared.worst)
+        reasons += doubts(found, compared.worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
     lines, name, i = [heading], None, None
     named = [] if reasons else search.wrong  # while there is a doubt, no rule is named
@@ -98,7 +98,7 @@ def _left_by_a_vjp(trial: Trial) -> str:
     return f"The first derivative is right and the second one is not, because {how}."
 
 
-def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
+def doubts(wrong: Wrong, chosen: Array) -> list[str]:
     """Return the reason not to believe the difference, if f is not smooth there.
 
     At a kink, a jump or the edge of a domain the slopes on the two sides of an element differ, also
@@ -131,7 +131,7 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
 # ---------------------------------------------------------------- the table of elements
 
 
-def _elements(trial: Trial, order: int) -> Elements:
+def elements(trial: Trial, order: int) -> Elements:
     """Compare the elements of a gradient one by one: at most 64, those that are furthest off."""
     point, gradient = trial.point, trial.gradient.ravel()
     chosen = np.arange(point.size)

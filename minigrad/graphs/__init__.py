@@ -61,6 +61,9 @@ an axis of length n divides the gradient by n, so every box behind it has an RMS
 though nothing is lost. So at the input of a mean the length of the whole gradient is shown, too:
 ‖g‖ = √n RMS.
 
+`graph(y, verdicts=agreement(y))` colours each box by whether its gradient is right, and not by its
+size (`agreeing.py` of chapter 4's tools).
+
 `Steps` (`steps.py`, with `variable_names.py`) notes what happens while a network computes: every
 operation with its layer and its line, and every contribution of the backward pass. With it,
 `graph(y, steps=steps)` draws a network of any size: layers are frames, and of equal ones, or of one

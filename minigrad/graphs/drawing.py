@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from minigrad.checks.agreeing import Verdict
 from minigrad.engine.autograd import check_seed
 from minigrad.engine.options import as_number
 from minigrad.engine.replay import replay
@@ -80,6 +81,7 @@ def graph(
     limits: Limits | None = None,
     steps: Steps | None = None,
     depth: int | None = 1,
+    verdicts: Mapping[Tensor, Verdict] | None = None,
 ) -> Graph:
     """Return the record behind y as a `Graph`, in time linear in its size.
 
@@ -90,6 +92,9 @@ def graph(
     steps     the `Steps` in which y was computed: its layers are drawn as frames
     depth     how many frames may be inside each other; a layer below is one box. None opens all,
               and folds nothing
+    verdicts  what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
+              that equals its difference is ticked, the box of another is dashed and says how far
+              it is off, and a cross marks the input whose VJP is wrong. (A page shows sizes alone)
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
@@ -109,7 +114,7 @@ def graph(
         seed = check_seed(y, None, "graph(grads=True)")
         noted = steps is not None and steps.root is y
         gradients = None if noted else replay(y, seed, {*walk(y)}, retain_graph=True)
-    vertices = model.behind(y, gradients, given)
+    vertices = model.behind(y, gradients, given, verdicts)
     if not all(v.inputs for v in vertices if v.operation):
         walk(y)  # (which refuses a record that was dropped)
     return Graph(tuple(vertices), limits, depth)

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.checks.agreeing import Verdict
 from minigrad.graphs.model import Scope, Vertex, plain
 from minigrad.graphs.scale import Limits, limits_around, lost
 
@@ -387,7 +388,8 @@ class Drawing:
     vertices  every tensor of the record, in the order in which they were computed
     boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
               arrows between them
-    limits    the gradients at the two ends of the colour scale; None without gradients
+    limits    the gradients at the two ends of the colour scale; None without gradients, and with
+              verdicts, because a box then has the colour of its verdict
     noise     the leaves whose gradients are 0 but for rounding
     depth     how many frames may be inside each other; None for all
     """
@@ -404,7 +406,9 @@ class Drawing:
             raise ValueError(
                 f"limits must be two positive numbers, the lower first: got {low}, {high}"
             )
-        self.limits = (low, high) if any(v.gradient for v in self.vertices) else None
+        self.judged = any(v.verdict for v in self.vertices)
+        sizes = any(v.gradient for v in self.vertices) and not self.judged
+        self.limits = (low, high) if sizes else None
 
     def strengths(self) -> Iterator[float | None]:
         """Yield every gradient that has a colour in the drawing."""
@@ -413,6 +417,20 @@ class Drawing:
                 yield box.grad
             yield from (row.grad for row in box.rows if row.vertex not in self.noise)
             yield from (grad for _, grad in box.strip)
+
+    def verdict(self, box: Box) -> Verdict | None:
+        """Return the verdict on a box: the worst of what it stands for, with its parameters."""
+        inside = {*box.vertices}
+        if box.of_several:
+            used = {i for n in box.vertices for i in self.vertices[n].inputs}
+            inside |= {i for i in used if self.vertices[i].parameter}
+        verdicts = [v for n in inside if (v := self.vertices[n].verdict)]
+        return max(verdicts, key=lambda verdict: verdict.badness, default=None)
+
+    def wrong_at(self, box: Box, position: int) -> bool:
+        """Return whether the VJP of a box's operation for the input at a position is wrong."""
+        verdict = self.vertices[box.vertices[0]].verdict
+        return verdict is not None and not box.of_several and position in verdict.wrong
 
     def data(self) -> dict[str, Any]:
         """Return the boxes, the arrows and the limits as plain data, to three digits, for JSON."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.checks.agreeing import Verdict
 from minigrad.engine.record import Node
 from minigrad.engine.replay import inputs_of
 from minigrad.engine.tensor import Array, Tensor, result
@@ -54,6 +55,7 @@ class Vertex:
     line       the line of source that computed it, "demos/one.py, line 12"
                (modules and line are known from `Steps` alone)
     rule       what is known about the operation's rule; None for leaves and constants
+    verdict    what differences say of the gradient at it; None if they were not asked
     settings   all options in full, to compare operations with: `options` may be shortened
     """
 
@@ -72,6 +74,7 @@ class Vertex:
     modules: tuple[Scope, ...] = ()
     line: str = ""
     rule: Rule | None = None
+    verdict: Verdict | None = None
     settings: str = field(default="", repr=False)
 
     @property
@@ -175,9 +178,13 @@ class Model:
         self.met[number] = replace(self.met[number], **known)
 
     def behind(
-        self, y: Tensor, gradients: Mapping[Tensor, Any] | None, names: Mapping[Tensor, str]
+        self,
+        y: Tensor,
+        gradients: Mapping[Tensor, Any] | None,
+        names: Mapping[Tensor, str],
+        verdicts: Mapping[Tensor, Verdict] | None = None,
     ) -> list[Vertex]:
-        """Return the vertices behind y, numbered anew, with their gradients and more names.
+        """Return the vertices behind y, numbered anew, with gradients, more names and verdicts.
 
         If `gradients` is None, each vertex keeps the gradient that was noted.
         """
@@ -190,6 +197,7 @@ class Model:
         number = {n: k for k, n in enumerate(sorted(found))}
         grads = {x.node or x: Summary.of(np.asarray(g)) for x, g in (gradients or {}).items()}
         given = {x.node or x: printable(name) for x, name in names.items()}
+        judged = {x.node or x: verdict for x, verdict in (verdicts or {}).items()}
         met = [
             replace(v, title=given[x], named=True, parameter=v.kind == "leaf") if x in given else v
             for v, x in zip(self.met, self._owners, strict=True)
@@ -198,7 +206,9 @@ class Model:
         for n, k in number.items():
             inputs = tuple([number[i] for i in met[n].inputs])
             gradient = met[n].gradient if gradients is None else grads.get(self._owners[n])
-            vertices.append(replace(met[n], number=k, inputs=inputs, gradient=gradient))
+            verdict = judged.get(self._owners[n])
+            numbered = replace(met[n], number=k, inputs=inputs)
+            vertices.append(replace(numbered, gradient=gradient, verdict=verdict))
         return vertices
 
 

@@ -6,7 +6,8 @@ DOT language: one statement for each box and each arrow, and a cluster for each 
 `graphviz-pure`, a wheel that contains the same layout engine. Where no program can be started, as
 in a browser, a function can draw (`draw_with`).
 
-Colour says one thing only, the size of a gradient. All else can be told without it: a leaf is
+Colour says one thing only, the size of a gradient, or, with verdicts, whether it is right (a wrong
+one is dashed as well). All else can be told without it: a leaf is
 rounded with a thick line, a closed layer has a double line, a gradient of 0 a dashed one, and each
 gradient is written as a number.
 """
@@ -29,12 +30,18 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from minigrad.graphs.folding import Box, Drawing
-from minigrad.graphs.scale import DEAD, colour, in_words, legend
-from minigrad.graphs.text import gradient_of, notes
+from minigrad.graphs.folding import Box, Drawing, Link
+from minigrad.graphs.scale import DEAD, colour, legend
+from minigrad.graphs.text import gradient_of, gradient_of_row, notes
 
 LEAF = "#dcebdc"
 PLAIN = "#e4ecf5"  # operations and layers
+OFF = "#b3204d"  # what does not agree with differences
+VERDICTS = {  # by whether it agrees: the colours of box and line, the width of the line, its dash
+    True: ("#ffffff", "#b4500a", "1.6", ""),
+    False: ("#f9e6ec", OFF, "2.4", ",dashed"),
+    None: ("#ffffff", "#777777", "1.6", ",dotted"),
+}
 SMALL = 'POINT-SIZE="9.5"'
 LARGEST = 5_000  # boxes, or operations on a page
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
@@ -74,8 +81,21 @@ def _write(digraph: Any, drawing: Drawing, boxes: Sequence[Box], frame: tuple[st
     for link in drawing.links:  # (words of an arrow then stay in its frame)
         a, b = inside.get(link.source), inside.get(link.target)
         if a is not None and b is not None and (a == frame or a != b):
-            words = {"label": _plain(link.words)} if link.words else {}
-            digraph.edge(link.source, link.target, **words)
+            digraph.edge(link.source, link.target, **_arrow(link, drawing))
+
+
+def _arrow(link: Link, drawing: Drawing) -> dict[str, str]:
+    """Return an arrow's words, and its look if the gradient that goes back along it is wrong."""
+    boxes = {box.id: box for box in drawing.boxes}
+    words = link.words
+    look = {}
+    verdict = drawing.verdict(boxes[link.source])
+    if verdict is not None and verdict.agrees is False:
+        look = {"color": OFF, "style": "dashed"}
+    if drawing.wrong_at(boxes[link.target], link.position):
+        words = f"✗ {words}".rstrip()
+        look |= {"fontcolor": OFF, "fontsize": "16", "penwidth": "2.5", "style": "solid"}
+    return {"label": _plain(words)} | look if words else look
 
 
 def _label(box: Box, drawing: Drawing) -> str:
@@ -85,8 +105,8 @@ def _label(box: Box, drawing: Drawing) -> str:
     facts = f"{box.shape} {_text(gradient_of(box, drawing))}".rstrip()
     lines = [f"<TR><TD>{words}</TD></TR><TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>"]
     for row in box.rows:
-        words = in_words(row.grad, drawing.limits, row.vertex in drawing.noise)
-        inside = f"{row.text} {words}".rstrip()
+        mark = "✗ " if drawing.wrong_at(box, row.position) else ""
+        inside = f"{mark}{row.text} {gradient_of_row(row, drawing)}".rstrip()
         cell = _cell(row.grad, row.vertex, drawing, f"<FONT {SMALL}>{_text(inside)}</FONT>")
         lines.append(f"<TR>{cell}</TR>")
     if box.strip:
@@ -131,6 +151,11 @@ def _style(box: Box, drawing: Drawing) -> dict[str, str]:
         attributes["penwidth"] = "1.6"
     if box.of_several:
         attributes["peripheries"] = "2"
+    verdict = drawing.verdict(box)
+    if verdict is not None:
+        shade, line, width, how = VERDICTS[verdict.agrees]
+        attributes |= {"fillcolor": shade, "color": line, "penwidth": width}
+        attributes["style"] = style + how
     return attributes
 
 

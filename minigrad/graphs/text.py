@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from minigrad.graphs.folding import Box, Drawing
+from minigrad.graphs.folding import Box, Drawing, Row
 from minigrad.graphs.model import Scope, Vertex
 from minigrad.graphs.names import unique_names
 from minigrad.graphs.scale import in_words
@@ -33,6 +33,8 @@ def as_text(drawing: Drawing) -> str:
         given = [text for position, text, _ in sorted(inputs[box.id]) if position >= 0]
         text = "    " * len(frame) + _line(box, names, drawing, given)
         grads = [gradient_of(box, drawing), *(f"{t} {g}" for _, t, g in inputs[box.id] if g)]
+        positions = range(1 + max((n for n, *_ in inputs[box.id]), default=-1))
+        grads += [f"✗ input {n}" for n in positions if drawing.wrong_at(box, n)]
         shape = str(box.shape) if box.kind != "repeat" else ""
         rows.append((text, shape, "; ".join(grads) if grads[0] else ""))
     width = min(max(len(text) for text, _, _ in rows) + 2, 72)
@@ -46,22 +48,26 @@ def _inside(box: Box, names: list[str], drawing: Drawing) -> list[tuple[int, str
 
     A layer's own weights are called as the layer does.
     """
-    around, noise = drawing.vertices[box.vertices[-1]].modules, drawing.noise
+    around = drawing.vertices[box.vertices[-1]].modules
     found = []
     for row in box.rows:
         name = names[row.vertex].removeprefix(f"{around[-1].layer}." if around else "")
         text = f"{name}, {row.words}" if row.words else name
-        grad = in_words(row.grad, drawing.limits, row.vertex in noise).removeprefix("grad ")
+        grad = gradient_of_row(row, drawing).removeprefix("grad ")
         found.append((row.position, text if row.position >= 0 else row.text, grad))
     return found
 
 
 def notes(drawing: Drawing) -> list[str]:
-    """Return the notes below a drawing: on operations not counted, and on gradients ≈ 0."""
+    """Return the notes below a drawing: on operations not counted, verdicts, gradients ≈ 0."""
     found = []
     drawn = {n for box in drawing.boxes for n in (*box.vertices, *(row.vertex for row in box.rows))}
     if any(box.kind == "module" for box in drawing.boxes):
         found.append("not counted: operations that only move numbers (reshape, …)")
+    if drawing.judged:
+        found += ["✓: the gradient equals the difference", "dashed: the gradient is off by so much"]
+        if any(v.verdict.wrong for v in drawing.vertices if v.verdict):
+            found.append("✗: the VJP that is wrong")
     if drawn & drawing.noise:
         found.append("≈ 0: the gradient is 0 on paper, and rounding leaves a little")
     return found
@@ -72,7 +78,17 @@ def gradient_of(box: Box, drawing: Drawing) -> str:
     words = in_words(box.grad, drawing.limits, box.vertices[-1] in drawing.noise)
     if box.of_several:
         words = words.replace("grad", "grad up to")
-    return words if box.norm is None else f"{words}, ‖g‖ {box.norm:.3g}"
+    if box.norm is not None:
+        words = f"{words}, ‖g‖ {box.norm:.3g}"
+    verdict = drawing.verdict(box)
+    return words if verdict is None else f"{words}, {verdict.said}".removeprefix(", ")
+
+
+def gradient_of_row(row: Row, drawing: Drawing) -> str:
+    """Return the gradient of a row inside a box as text."""
+    words = in_words(row.grad, drawing.limits, row.vertex in drawing.noise)
+    verdict = drawing.vertices[row.vertex].verdict
+    return words if verdict is None else f"{words}, {verdict.said}".removeprefix(", ")
 
 
 def _line(box: Box, names: list[str], drawing: Drawing, inputs: list[str]) -> str:

@@ -1,0 +1,220 @@
+"""Live · Judging: what a reader is told about a definition, by a small program that uses it.
+
+A verdict is plain data, for JSON:
+
+    right    True, False, or None where nothing could be judged
+    heading  the verdict in a sentence
+    reason   one sentence more; "" if there is none
+    numbers  what a line of the reader says and what moving the input says: `what` it is of, and
+             `rows`, the worst first, each with its `place`, `yours`, `moving`, and the two `sums`;
+             null if no gradient is wrong
+    message  all that gradcheck says; "" if it says nothing
+    picture  the program's graph, coloured by agreement, as SVG; null if nothing can draw it
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attention import attention
+from attention.scaled_dot_product import attention_backward
+from demos.live._answers import compared, picture
+from demos.live._examples import sentence
+from minigrad import (
+    GradientError,
+    Tensor,
+    cross_entropy,
+    fused,
+    gradcheck,
+    graph,
+    layer_norm,
+    softmax,
+)
+from minigrad.checks.agreeing import Program, Verdict, agreement, by_elements
+from minigrad.checks.comparing import Trial
+
+Function = Callable[..., Tensor]
+Inputs = dict[str, Any]  # by the names that the picture shows
+SEED = 1136  # of an attention whose gradients are as long without ⟨y, g⟩ as with it
+NO_REASON = "None of the mistakes that we know explains it: compare it with the formula."
+
+
+def judged(of: str, name: str) -> dict[str, Any]:
+    """Judge a definition by a program that uses it."""
+    f, inputs = program_for(of, name)
+    tensors = [Tensor(x, requires_grad=True, name=each) for each, x in inputs.items()]
+    answer = {"right": True, "heading": "", "reason": "", "numbers": None, "message": ""}
+    try:
+        y, is_used = watched(f, tensors)
+        for t in tensors:
+            if t.grad.shape != t.shape:
+                raise ValueError(
+                    f"the gradient of {t.name} has the shape {t.grad.shape}, and {t.name} has "
+                    f"{t.shape}"
+                )
+            t.grad = None
+        verdicts = agreement(y)
+    except Exception as error:
+        stops = {"right": False, "heading": f"It stops. {sentence(error, {})}"}
+        return answer | stops | {"picture": None}
+    answer["picture"] = picture(graph(y, grads=True, verdicts=verdicts))
+    spoiled = [t for t, verdict in verdicts.items() if verdict.agrees is False]
+    if spoiled:
+        answer["numbers"] = numbers(Program(y), *where(verdicts))
+    return answer | checked(f, tensors, bool(spoiled), is_used)
+
+
+def checked(f: Function, tensors: list[Tensor], spoiled: bool, is_used: bool) -> dict[str, Any]:
+    """Return the verdict of gradcheck in words."""
+    try:
+        report = gradcheck(f, *tensors)
+    except GradientError as error:
+        reason = error.diagnoses[0] if error.diagnoses else NO_REASON
+        fault = "the gradient is wrong"
+        if error.rule and error.input is None:
+            fault, reason = f"{error.rule} has another value than its definition", ""
+        elif error.rule:
+            fault = f"the rule {error.rule} is wrong, in its VJP for input {error.input}"
+        if str(error).startswith("order 2") and not spoiled:
+            fault = f"the first derivative is right. To second order {fault}"
+        heading = f"gradcheck: {fault}."
+        return {"right": False, "heading": heading, "reason": reason, "message": str(error)}
+    except Exception as error:
+        return {"right": False, "heading": f"It stops. {sentence(error, {})}"}
+    if not is_used:
+        heading = "No small program here uses it. The examples of the page were run again."
+        return {"right": None, "heading": heading, "picture": None}
+    if spoiled or not report:
+        heading = "gradcheck: the differences are too coarse to tell."
+        return {"right": None, "heading": heading, "message": str(report)}
+    return {"heading": "gradcheck: the first and the second derivative are right."}
+
+
+def watched(f: Function, tensors: list[Tensor]) -> tuple[Tensor, bool]:
+    """Return f of the tensors, and whether forward or back some line of a reader ran."""
+    lines = set()
+
+    def look(frame: Any, event: str, _: Any) -> None:
+        lines.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        f(*tensors).backward()
+    finally:
+        sys.setprofile(before)
+    return f(*tensors), any(file.startswith("<your ") for file in lines)
+
+
+def where(verdicts: dict[Tensor, Verdict]) -> tuple[Tensor, str]:
+    """Return the wrong gradient that is met first on the way back, and the rule that sent it."""
+    for t, verdict in reversed(verdicts.items()):
+        for i in verdict.wrong:
+            return t.node.inputs[i], t.node.name
+    first = next(t for t, verdict in reversed(verdicts.items()) if verdict.agrees is False)
+    return first, ""
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def numbers(program: Program, t: Tensor, rule: str) -> dict[str, Any]:
+    """Return the gradient at a tensor as the rules deliver it, and by differences."""
+    trial = Trial(program.claims(t), 0, 0)
+    name = t.name or f"the result of {t.node.name}"
+    what = f"the input of {rule}" if rule and not t.name else name
+    return compared(what, trial.gradient, by_elements(trial))
+
+
+# ---------------------------------------------------------------- programs
+
+
+def program_for(of: str, name: str) -> tuple[Function, Inputs]:
+    """Return a small program that uses a definition, with its inputs."""
+    for (module, prefix), program in PROGRAMS.items():
+        if of == module and name.startswith(prefix):
+            return program()
+    module = sys.modules[of]
+    operation = getattr(module, name, None)
+    rule = getattr(operation, "__wrapped__", None)
+    if rule is not None and rule.__code__.co_posonlyargcount:
+        return of_one_rule(operation, rule.__code__.co_posonlyargcount)
+    return of_attention()
+
+
+def draws(**shapes: tuple[int, ...]) -> Inputs:
+    """Return random arrays by their names."""
+    rng = np.random.default_rng(SEED)
+    return {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+
+
+def pulled(f: Function, inputs: Inputs) -> tuple[Function, Inputs]:
+    """Return the program L = ⟨pull, f(inputs)⟩. A pull that is not 1 everywhere shows more."""
+    inputs = dict(inputs)
+    pull = inputs.pop("pull")
+    return lambda *xs: (f(*xs) * pull).sum(), inputs
+
+
+def of_attention() -> tuple[Function, Inputs]:
+    """Return attention of three queries to five keys."""
+    return pulled(attention, draws(q=(3, 4), k=(5, 4), v=(5, 2), pull=(3, 2)))
+
+
+def of_a_broadcast_bias() -> tuple[Function, Inputs]:
+    """Return attention whose queries are x + b, one b for all rows."""
+    inputs = draws(x=(3, 4), k=(5, 4), v=(5, 2), pull=(3, 2), b=(4,))
+    order = {name: inputs[name] for name in ("x", "b", "k", "v", "pull")}
+    return pulled(lambda x, b, k, v: attention(x + b, k, v), order)
+
+
+def of_hand_written_attention() -> tuple[Function, Inputs]:
+    """Return attention with `attention_backward` as its way back."""
+
+    @fused(definition=lambda q, k, v: attention(q, k, v), name="attention, by hand")
+    def by_hand(q: Any, k: Any, v: Any, /) -> Any:
+        def backward(g: Any, y: Any, needs: Any) -> Any:
+            return attention_backward(q, k, v, g, scale=0.5)
+
+        return softmax(0.5 * q @ k.mT) @ v, backward
+
+    return pulled(by_hand, draws(q=(3, 4), k=(5, 4), v=(5, 2), pull=(3, 2)))
+
+
+def of_a_norm() -> tuple[Function, Inputs]:
+    """Return a layer norm with a product behind it."""
+    inputs = draws(x=(3, 4), gain=(4,), bias=(4,), w=(4, 2), pull=(3, 2))
+    return pulled(lambda x, gain, bias, w: layer_norm(x, gain, bias) @ w, inputs)
+
+
+def of_a_classifier() -> tuple[Function, Inputs]:
+    """Return the cross-entropy of three classes."""
+    inputs = draws(x=(4, 2), w=(2, 3))
+    return lambda x, w: cross_entropy(x @ w, np.array([2, 0, 1, 2])), inputs
+
+
+def of_one_rule(operation: Function, arity: int) -> tuple[Function, Inputs]:
+    """Return a program of one operation, at inputs that it takes."""
+    names = ["x"] if arity == 1 else ["a", "b", "c", "d"][:arity]
+    rng = np.random.default_rng(SEED)
+    for shape in ((3, 4), (3, 3)):
+        inputs = {name: rng.uniform(0.2, 0.9, shape) for name in names}
+        try:
+            y = operation(*inputs.values())
+        except Exception:  # (a product of matrices, or a rule that needs options)
+            continue
+        return pulled(operation, inputs | {"pull": rng.standard_normal(np.shape(y))})
+    return of_attention()
+
+
+PROGRAMS: dict[tuple[str, str], Callable[[], tuple[Function, Inputs]]] = {
+    ("minigrad.ops.softmaxes", "softmax"): of_attention,
+    ("minigrad.ops.linalg", "_matmul"): of_attention,
+    ("minigrad.engine.replay", ""): of_a_broadcast_bias,
+    ("minigrad.ops.fused", "layer_norm"): of_a_norm,
+    ("minigrad.ops.classification", ""): of_a_classifier,
+    ("attention.scaled_dot_product", "attention_backward"): of_hand_written_attention,
+}

@@ -1,0 +1,331 @@
+"""Live: a reader's lines in the place of a definition, and what is told of them."""
+
+import json
+import re
+from concurrent.futures import ProcessPoolExecutor
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from attention import MultiHeadAttention, attention
+from demos.live import _definitions
+from demos.live._answers import compared
+from demos.live._breaks import BREAKS, Break, broken, kept
+from demos.live._definitions import changed, define, lines_of
+from demos.live._examples import Spaces
+from demos.site._book import Book
+from demos.site._chapters import page_of_chapter
+from demos.site._contents import book
+from minigrad import GradientError, Steps, Tensor, gradcheck, idea, ops
+from minigrad.nn import Linear, Sequential
+
+SOFTMAX = ("minigrad.ops.softmaxes", "softmax")
+LOOP = ("minigrad.idea", "backward")
+UNBROADCAST = ("minigrad.engine.replay", "_fitted")
+FORGOTTEN = BREAKS[SOFTMAX][0]
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """Give ask(place, lines): the answer to lines in the place of a definition, and what failed.
+
+    Afterwards every function and class is as it was.
+    """
+    became, before, set_in = _definitions.became, [], []
+
+    def noted(old, new):
+        if isinstance(old, type):
+            before.append((old, dict(vars(old))))
+        elif isinstance(old, FunctionType):
+            state = old.__code__, old.__defaults__, old.__kwdefaults__, dict(old.__dict__)
+            before.append((old, state, [cell.cell_contents for cell in old.__closure__ or ()]))
+        return became(old, new)
+
+    def ask(place, lines, known=None):
+        heard = []
+        text = lines if known is None else broken(place, known)
+        module = __import__(place[0], fromlist=["*"])
+        set_in.append((module, dict(vars(module))))
+        question = {"define": text, "of": place[0], "name": place[1]}
+        answer = define(question, lambda failed, trace: heard.append(failed), Spaces())
+        return (answer, heard) if known is None else answer
+
+    monkeypatch.setattr(_definitions, "became", noted)
+    monkeypatch.setattr(_definitions, "LINES", {})
+    yield ask
+    for module, names in reversed(set_in):
+        vars(module).clear()
+        vars(module).update(names)
+    for old, state, *cells in reversed(before):
+        if isinstance(old, type):
+            for name in set(vars(old)) - {"__dict__", "__weakref__"}:
+                if name in state and vars(old)[name] is not state[name]:
+                    setattr(old, name, state[name])
+            continue
+        old.__code__, old.__defaults__, old.__kwdefaults__ = state[:3]
+        old.__dict__.clear()
+        old.__dict__.update(state[3])
+        for cell, content in zip(old.__closure__ or (), cells[0], strict=True):
+            cell.cell_contents = content
+
+
+def text(place, old, new):
+    lines = lines_of(*place)
+    assert old in lines
+    return lines.replace(old, new)
+
+
+def off_in(picture):
+    """Return how far off each box is, of those that are."""
+    return dict(re.findall(r"(\w+)</text>\s*<text[^>]*>\([^<]*, ([\d,.]+ %) off", picture))
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+def test_a_broken_softmax_is_told_with_its_reason_its_sum_and_the_examples(ask):
+    answer = ask(SOFTMAX, "", FORGOTTEN)
+    assert answer == json.loads(json.dumps(answer))
+    assert answer["right"] is False
+    assert answer["heading"] == "gradcheck: the rule softmax is wrong, in its VJP for input 0."
+    assert answer["reason"].startswith("The value uses the result of exp twice")
+    assert answer["message"].startswith("order 1: ")
+    assert answer["numbers"]["what"] == "the input of softmax"
+    assert [row["sums"][1] for row in answer["numbers"]["rows"]] == ["0.000"] * 3
+    assert all(row["sums"][0] != "0.000" for row in answer["numbers"]["rows"])
+    (example,) = answer["examples"]
+    assert example["typed"].startswith("grad(lambda x: softmax(x)[0])")
+    assert (example["book"], example["now"]) == ("array([ 0.09, -0.09])\n", "array([0.9, 0. ])\n")
+    assert off_in(answer["picture"]) == {
+        "q": "42 %",
+        "k": "62 %",
+        "matmul": "63 %",
+        "multiply": "63 %",
+    }
+    assert answer["picture"].count("✗") == 2 and answer["picture"].count("✓") == 6
+
+
+def test_it_reaches_every_place_that_knows_it(ask):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((n, 4)) for n in (3, 5, 5))
+    layer = MultiHeadAttention(4, 2, rng=rng, attend=attention)
+    x = rng.standard_normal((1, 3, 4))
+    assert gradcheck(attention, q, k, v, order=1)
+    ask(SOFTMAX, "", FORGOTTEN)
+    for f, inputs in ((attention, (q, k, v)), (layer, (x,)), (ops.softmax, (q,))):
+        with pytest.raises(GradientError, match="The rule softmax is wrong"):
+            gradcheck(f, *inputs, order=1)
+
+
+def test_an_operation_of_numpys_table_is_reached_by_numpys_name(ask):
+    place = ("minigrad.ops.elementwise", "tanh")
+    answer, _ = ask(place, text(place, "1 - ", "1 + "))
+    assert not answer["right"] and answer["picture"]
+    x = Tensor([0.5], requires_grad=True)
+    np.tanh(x).sum().backward()
+    assert np.allclose(x.grad, 1 + np.tanh(0.5) ** 2)
+
+
+def test_right_lines_are_right(ask):
+    for place in (SOFTMAX, LOOP, UNBROADCAST):
+        answer, heard = ask(place, lines_of(*place))
+        assert (answer["right"], answer["numbers"], answer["examples"]) == (True, None, [])
+        assert not heard and "% off" not in answer["picture"]
+
+
+def test_a_wrong_second_derivative_alone(ask):
+    lines = """
+@primitive
+def exp(x, /):
+    from minigrad import Tensor
+    return np.exp(x), lambda g, y: g * (y.data if isinstance(y, Tensor) else y)
+"""
+    answer, _ = ask(("minigrad.ops.elementwise", "exp"), lines)
+    assert answer["heading"].startswith(
+        "gradcheck: the first derivative is right. To second order "
+    )
+    assert "leaves the record" in answer["reason"] and answer["numbers"] is None
+
+
+def test_chapter_0s_loop_without_an_order_and_without_a_sum(ask):
+    order = ask(LOOP, "", BREAKS[LOOP][0])
+    assert order["heading"] == "Differences: 2 of 10 gradients are wrong."
+    assert order["reason"].startswith("Each rule is right by itself.")
+    assert off_in(order["picture"]).keys() == {"x", "w"}
+    lost = ask(LOOP, "", BREAKS[LOOP][1])
+    assert lost["heading"] == "Differences: 3 of 10 gradients are wrong."
+    (example,) = lost["examples"]
+    assert example["now"] == "array([[3.]])\n"
+
+
+def test_chapter_0s_rule_decorator_and_value(ask):
+    rule = ("minigrad.idea", "softmax")
+    answer, _ = ask(rule, text(rule, "(g - (y * g).sum(axis=-1, keepdims=True))", "g"))
+    assert (
+        answer["reason"]
+        == "softmax gets the right gradient and sends a wrong one: look at its VJPs."
+    )
+    assert answer["picture"].count("✗") == 2  # on the arrow, and below
+    decorator = ("minigrad.idea", "operation")
+    answer, _ = ask(
+        decorator, text(decorator, "Value(value, inputs, vjps)", "Value(2 * value, inputs, vjps)")
+    )
+    assert not answer["right"]  # the operations are decorated anew
+    assert idea.matmul(idea.Value([[1.0]]), idea.Value([[3.0]])).array == 6
+    assert idea.softmax(idea.Value([[0.0]])).array == 2  # with the lines that were changed before
+    method = ("minigrad.idea", "Value.__init__")
+    answer, _ = ask(method, text(method, "zeros_like", "ones_like"))
+    assert not answer["right"] and idea.Value([1.0]).grad == 1
+    whole = ("minigrad.idea", "Value")
+    answer, _ = ask(whole, text(whole, "zeros_like(self.array)", "zeros_like(self.array) + 2"))
+    assert not answer["right"] and idea.Value([1.0]).grad == 2
+
+
+def test_a_gradient_without_its_sum_has_another_shape(ask):
+    answer = ask(UNBROADCAST, "", BREAKS[UNBROADCAST][2])
+    assert answer["heading"] == (
+        "It stops. ValueError: the gradient of b has the shape (3, 4), and b has (4,)"
+    )
+
+
+def test_an_error_in_the_lines_is_a_sentence_and_changes_nothing(ask):
+    right = ops.softmax([0.0, np.log(3.0)])
+    for lines, sentence in (
+        ("def softmax(x:\n", "line 1: SyntaxError: "),
+        ("1 / 0\n", "line 1: ZeroDivisionError: division by zero"),
+        ("x = 1\n", "NameError: these lines define nothing that is called softmax"),
+        ("@primitive\ndef softmax(x):\n    return x\n", "TypeError: softmax names no tensor input"),
+        ("exit()\n", "line 1: SystemExit"),
+    ):
+        answer, (failed,) = ask(SOFTMAX, lines)
+        assert answer is None and sentence in failed
+        assert np.array_equal(ops.softmax([0.0, np.log(3.0)]), right)
+
+
+def test_lines_that_fail_when_they_run_are_told(ask):
+    answer, _ = ask(SOFTMAX, "@primitive\ndef softmax(x, /, axis=-1):\n    return nonsense\n")
+    assert answer["heading"] == "It stops. NameError: name 'nonsense' is not defined"
+    assert answer["picture"] is None
+    assert [each["now"] for each in answer["examples"]] == [
+        "NameError: name 'nonsense' is not defined"
+    ]
+
+
+def test_what_no_small_program_uses_is_not_called_right(ask):
+    place = ("attention.scaled_dot_product", "unit_length")
+    answer, _ = ask(place, lines_of(*place))
+    assert answer["right"] is None and answer["heading"].startswith(
+        "No small program here uses it."
+    )
+
+
+# ------------------------------------------------------------------ known ways, and their page
+
+
+def test_every_known_way_to_break_is_in_the_source():
+    for place, ways in BREAKS.items():
+        assert 3 <= len(ways) <= 5
+        for known in ways:
+            compile(broken(place, known), place[1], "exec")
+    with pytest.raises(ValueError, match=r"softmax has 'no such line' 0 times, not once"):
+        broken(SOFTMAX, Break("a title", "no such line", ""))
+
+
+@pytest.mark.slow
+def test_every_known_way_is_noticed():
+    with ProcessPoolExecutor(1) as pool:  # (a process of its own: its definitions are broken)
+        answers = pool.submit(kept).result()
+    assert answers.keys() == BREAKS.keys()
+    for place, ways in BREAKS.items():
+        assert [answer["title"] for answer in answers[place]] == [way.title for way in ways]
+        for answer in answers[place]:
+            assert answer["right"] is False and answer["before"] != answer["after"]
+            stops, ignores_g = "It stops" in answer["heading"], "depend on g" in answer["reason"]
+            assert stops or ignores_g or answer["numbers"]
+            assert stops or answer["picture"].startswith("<?xml")
+
+
+def test_the_right_examples_of_a_page_are_as_in_the_book():
+    for module in ("minigrad.idea", "minigrad.ops.softmaxes", "minigrad.checks.checking"):
+        assert not list(changed(module))
+
+
+def test_a_page_has_its_answers_folded_and_escaped(ask):
+    answer = ask(SOFTMAX, "", FORGOTTEN)
+    contents = Book(*book())
+    chapter = contents.chapters["3.6"]
+    before = "".join(page_of_chapter(contents, chapter).body)
+    assert "breaks" not in before and 'data-of="softmax"' in before
+    lines = {"title": "</script>", "before": "a < b", "after": "a > b"}
+    contents.kept = {SOFTMAX: [lines | answer]}
+    html = "".join(page_of_chapter(contents, chapter).body)
+    told = html.partition('<div class="breaks">')[2].partition('<div class="holder">')[0]
+    told = told.partition('<div class="code console"')[0]
+    assert "&lt;/script&gt;" in told and "a &lt; b" in told and "<script" not in told
+    assert told.count("<details") == 4 and "<details open" not in told
+    assert "<b>✗ gradcheck: the rule softmax is wrong, in its VJP for input 0.</b>" in told
+    assert 'src="data:image/svg+xml,%3C%3Fxml' in told and "1.013" in told
+
+
+def test_a_definition_without_a_docstring_can_be_edited_too():
+    contents = Book(*book())
+    html = "".join(page_of_chapter(contents, contents.chapters["3.5"]).body)
+    assert 'data-of="_matmul"' in html
+
+
+def test_rows_are_beside_each_other_the_worst_first_with_as_many_digits_as_help():
+    found = compared("x", np.array([[1.0, -1e-9], [2.0, 3.0]]), np.array([[1.0, 0.0], [0.0, 3.0]]))
+    assert [row["place"] for row in found["rows"]] == ["row 1", "row 0"]
+    assert found["rows"][1]["yours"] == ["1.00", "0.00"] == found["rows"][1]["moving"]
+    assert found["rows"][0]["sums"] == ["5.00", "3.00"]
+    small = compared("x", np.array(0.00012), np.array(0.0))["rows"][0]
+    assert small == {
+        "place": "",
+        "yours": ["0.000120"],
+        "moving": ["0.000000"],
+        "sums": ["0.000120", "0.000000"],
+    }
+
+
+def put_each(named):
+    """Put the lines of each definition in its own place; return those for which it is refused."""
+    refused = []
+    for place in named:
+        try:
+            _definitions.put(place, lines_of(*place))
+        except Exception as error:
+            refused.append((*place, repr(error)))
+    assert gradcheck(attention, *np.random.default_rng(0).standard_normal((3, 2, 3)), order=1)
+    return refused
+
+
+@pytest.mark.slow
+def test_every_definition_of_the_book_can_be_put_in_its_own_place():
+    contents = Book(*book())
+    named = []
+    for chapter in contents.chapters.values():
+        html = "".join(page_of_chapter(contents, chapter).body)
+        names = dict.fromkeys(re.findall('data-of="([^"]+)"', html))
+        named += [(chapter.source.name, name) for name in names]
+    assert len(named) > 400
+    with ProcessPoolExecutor(1) as pool:
+        assert pool.submit(put_each, named).result() == []
+
+
+def test_a_property_keeps_its_setter(ask):
+    place = ("minigrad.engine.tensor", "Tensor.requires_grad")
+    assert "@requires_grad.setter" in lines_of(*place)
+    getter = lines_of(*place).partition("@requires_grad.setter")[0]
+    ask(place, getter.replace("return self._requires_grad", "return not self._requires_grad"))
+    assert Tensor([1.0]).requires_grad is True
+    assert Tensor([1.0], requires_grad=True).requires_grad is False
+
+
+def test_a_layer_is_changed_and_stepped_through_as_before(ask):
+    ask(("minigrad.nn.layers", "Linear.__call__"), "def __call__(self, x):\n    return x * 2\n")
+    model = Sequential(Linear(2, 2, rng=np.random.default_rng(0)))
+    with Steps(model) as steps:
+        y = model(Tensor([[1.0, 3.0]], requires_grad=True))
+    assert y.data.tolist() == [[2.0, 6.0]]
+    assert [scope.kind for scope in steps.model.met[-1].modules] == ["Linear"]

@@ -1,0 +1,109 @@
+"""Live, in a real browser: a definition is edited, answered under its code, and reset."""
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from demos.live._breaks import BREAKS, broken, kept
+from demos.live._definitions import lines_of
+
+SOFTMAX, IDEA = "3.6-softmax.html", "0-the-idea.html"
+LOOP = ("minigrad.idea", "backward")
+
+
+@pytest.fixture(scope="module")
+def tab(served, open_tab):
+    served.add_chapters("3.6", "0", "3.5")
+    tab = open_tab(viewport={"width": 1280, "height": 900})
+    tab.go(SOFTMAX)
+    return tab
+
+
+def bar(tab, name):
+    """Return the place of the buttons of a definition."""
+    code = tab.page.locator(f'.code[data-of="{name}"]').first
+    return code.locator("xpath=preceding-sibling::*[contains(@class, 'holder')][1]")
+
+
+def change(tab, name, old, new):
+    """Edit a definition and use the changed lines; return what is told under it."""
+    bar(tab, name).get_by_role("button", name="Edit").click()
+    area = tab.page.get_by_label(f"The lines of {name}")
+    text = area.input_value()
+    assert old in text
+    area.fill(text.replace(old, new))
+    area.press("Control+Enter")
+    return answered(tab, name)
+
+
+def answered(tab, name):
+    found = f"definitions.find((each) => each.name === {name!r})"
+    tab.until(f"!{found}.running")
+    return tab.js(f"`${{{found}.status.textContent}}\\n${{{found}.after.innerText}}`")
+
+
+def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab):
+    known = BREAKS["minigrad.ops.softmaxes", "softmax"][0]
+    told = change(tab, "softmax", known.old, known.new)
+    assert told.startswith("Your lines are in use, wherever the project knows them.")
+    assert "✗ gradcheck: the rule softmax is wrong, in its VJP for input 0." in told
+    assert "1.013" in told and "0.000" in told
+    assert tab.js("all('.verdict img')[0].naturalWidth") > 300
+    assert tab.js("all('.differs').map((each) => each.textContent)") == ["array([0.9, 0. ])"]
+    check = (
+        "gradcheck(attention, *[np.random.default_rng(0).standard_normal((2, 3))] * 3, order=1)\n"
+    )
+    _, heard = tab.ask({"run": check, "of": "minigrad.ops.softmaxes"})
+    assert "The rule softmax is wrong" in str(heard)
+    bar(tab, "softmax").get_by_role("button", name="Reset").click()
+    assert tab.js("all('.verdict:not(.breaks *), .differs, .editor').length") == 0
+    done, _ = tab.ask({"run": check, "of": "minigrad.ops.softmaxes"})
+    assert done is True  # (a new Python)
+
+
+def test_a_syntax_error_is_a_sentence_and_the_lines_stay(tab):
+    told = change(tab, "log_softmax", "def log_softmax(x", "def log_softmax(x(")
+    assert "line 2: SyntaxError" in told and "in use" not in told
+    area = tab.page.get_by_label("The lines of log_softmax")
+    assert "log_softmax(x(" in area.input_value()
+    area.fill("@primitive\ndef log_softmax(x, /, axis=-1):\n    while True:\n        pass\n")
+    area.press("Control+Enter")
+    tab.until("definitions[1].running && definitions[1].status.textContent === 'It is judged …'")
+    bar(tab, "log_softmax").get_by_role("button", name="Stop").click()
+    assert "Stopped. The next Run starts a new Python." in answered(tab, "log_softmax")
+    assert "while True" in area.input_value()
+    bar(tab, "log_softmax").get_by_role("button", name="Reset").click()
+
+
+def test_chapter_0s_loop_takes_min_for_max(tab):
+    tab.go(IDEA)
+    told = change(tab, "backward", BREAKS[LOOP][0].old, BREAKS[LOOP][0].new)
+    assert "✗ Differences: 2 of 10 gradients are wrong." in told
+    assert "Each rule is right by itself." in told
+    bar(tab, "backward").get_by_role("button", name="Reset").click()
+
+
+def test_every_definition_is_used_as_it_stands(tab):
+    """(Its lines on the page are put together from the parts beside its derivation.)"""
+    for page in (SOFTMAX, "3.5-linear-algebra.html"):
+        tab.go(page)
+        module = tab.js("document.body.dataset.module")
+        for name, text in tab.js("definitions.map((each) => [each.name, each.book])"):
+            done, heard = tab.ask({"define": text, "of": module, "name": name})
+            assert done and done["right"] is not False and done["examples"] == [], (name, heard)
+
+
+@pytest.mark.slow
+def test_known_ways_to_break_are_told_in_the_browser_as_they_are_in_the_page(tab):
+    with ProcessPoolExecutor(1) as pool:
+        answers = pool.submit(kept).result()
+    for place, ways in BREAKS.items():
+        of, name = place
+        for known, answer in zip(ways, answers[place], strict=True):
+            told, _ = tab.ask({"define": broken(place, known), "of": of, "name": name})
+            for part in ("right", "heading", "reason", "numbers", "examples"):
+                now, before = (json.dumps(each[part]) for each in (told, answer))
+                assert now.replace("int32", "int64") == before, (place, known.title)
+            assert (told["picture"] is None) == (answer["picture"] is None)
+        tab.ask({"define": lines_of(*place), "of": of, "name": name})
