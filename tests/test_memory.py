@@ -189,7 +189,8 @@ def test_a_node_is_not_freed_inside_of_a_newer_one_which_a_small_stack_would_not
         y = y * factor
         del factor
     del y
-    assert gone == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]  # (one inside of another: the oldest first)
+    # The newest node begins, and so ends last. (One inside of another, it would be 0 to 9.)
+    assert gone == [8, 7, 6, 5, 4, 3, 2, 1, 0, 9]
 
 
 def test_5_000_operations_are_differentiated_twice_and_freed():

@@ -17,7 +17,6 @@ and 1 if not.
 # %% Set-up
 
 import argparse
-import difflib
 import hashlib
 import importlib
 import json
@@ -29,7 +28,7 @@ from pathlib import Path
 from demos import stop
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._running import run
-from demos.learn.exercises import chapter, number, solution, stub, title
+from demos.learn.exercises import chapter, changes, number, stub, title
 from minigrad.runs.saving import write_whole
 
 SECONDS = 1  # of a run
@@ -226,10 +225,10 @@ def compare(folder, name):
     """Print the changes that lead from the learner's lines to ours."""
     print(headed(name))
     path = folder / f"{name}.py"
-    yours = path.read_text("utf-8-sig", "replace").splitlines() if path.is_file() else []
-    changes = list(difflib.unified_diff(yours, solution(name).splitlines(), n=3, lineterm=""))[2:]
-    print("  - yours    + ours\n" if changes else "  Your file is the same as ours.")
-    for line in changes:
+    yours = path.read_text("utf-8-sig", "replace") if path.is_file() else ""
+    lines = changes(name, yours)
+    print("  - yours    + ours\n" if lines else "  Your file is the same as ours.")
+    for line in lines:
         print("  ⋯" if line[0] == "@" else f"{line[0]} {line[1:]}".rstrip())
 
 
