@@ -35,7 +35,8 @@ def packed(package: str, work: Path) -> dict[str, bytes]:
     if npm is None:
         stop("the packages come by npm, which is not here: install Node.js, or on Debian npm")
     print(f"{package} …", flush=True)
-    words = [npm, "pack", package, "--silent", "--fetch-retries=1", f"--pack-destination={work}"]
+    words = [npm, "pack", package, "--loglevel=error", "--fetch-retries=1"]
+    words.append(f"--pack-destination={work}")
     try:
         done = subprocess.run(
             words, cwd=work, capture_output=True, text=True, check=False, timeout=SECONDS

@@ -103,7 +103,7 @@ class Tab:
         page.on("console", lambda message: self.said.append(message.text))
         page.on("pageerror", lambda error: self.said.append(str(error)))
         page.on("request", self.asks)
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(60_000)
 
     def asks(self, request):
         """Note a request to another place."""
@@ -111,14 +111,15 @@ class Tab:
             self.said.append(request.url)
 
     def go(self, file):
-        """Open a page of the site."""
+        """Open a page of the site, and its folds."""
         self.page.goto(self.site.address + file)
+        self.js("all('details').forEach(each => { each.open = true; })")
 
     def js(self, code, *what):
         """Return what JavaScript says. (The policy refuses eval, and so wait_for_function.)"""
         return self.page.evaluate(code, *what)
 
-    def until(self, code, seconds=120):
+    def until(self, code, seconds=300):
         """Wait until JavaScript says something that is true, and return it."""
         ends = time.monotonic() + seconds
         while not (found := self.js(code)):
