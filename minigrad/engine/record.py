@@ -69,18 +69,20 @@ class Node:
 
         Otherwise the calls in C would be as deep as the record is long, more than a browser allows.
         """
-        if not self.inputs:  # (a backward pass has dropped them)
+        if all([x.node is None for x in self.inputs]):  # leaves; or none, after a backward pass
             return
-        _dropped.inputs.append(self.inputs)
+        waiting = _dropped.inputs
+        waiting.append(self.inputs)
+        if len(waiting) > 1:  # a loop further out frees them
+            return
+        waiting.append(self.inputs)
         self.inputs = ()
-        if _dropped.in_loop:  # which is further out, and frees them too
-            return
-        _dropped.in_loop = True
         try:
-            while _dropped.inputs:
-                _dropped.inputs.pop()  # a node that falls with them comes here, and returns
+            waiting[0] = ()
+            while len(waiting) > 1:
+                waiting.pop()  # a node that falls with them comes here, and returns
         finally:
-            _dropped.in_loop = False
+            waiting.clear()
 
     @property
     def name(self) -> str:
@@ -89,11 +91,10 @@ class Node:
 
 
 class _Dropped(threading.local):
-    """Inputs of this thread's nodes that are to be freed, and whether a loop is doing it now."""
+    """Inputs of nodes that are to be freed, in this thread."""
 
     def __init__(self) -> None:
-        self.inputs: list[Any] = []
-        self.in_loop = False
+        self.inputs: list[tuple[Any, ...]] = []
 
 
 _dropped = _Dropped()
