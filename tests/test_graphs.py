@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from attention import MultiHeadAttention, attention
 from minigrad import Steps, Tensor, cross_entropy, graph, softmax
 from minigrad.graphs.names import numbered, unique_names
-from minigrad.graphs.render import render
+from minigrad.graphs.render import draw_with, render
 from minigrad.graphs.scale import colour
 from minigrad.graphs.summary import Summary
 
@@ -228,6 +229,7 @@ def test_an_unknown_ending_is_refused(tmp_path):
 
 
 INSTALL = "pip install graphviz"
+SCRIPTS = sysconfig.get_path("scripts")
 
 
 def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):
@@ -239,3 +241,28 @@ def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match=INSTALL):
         _ = drawing.source
+
+
+def test_a_function_draws_what_the_program_does_but_for_a_png():
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    drawing = graph((x * x).mean(), grads=True)
+    expected, asked = render(drawing, "svg"), []
+
+    def layout(source):
+        asked.append(source)
+        program = shutil.which("dot") or shutil.which("graphviz-pure", path=SCRIPTS)
+        words = [program, "-Tsvg"], [program, "-Tjson"]
+        svg, lengths = (
+            subprocess.run(each, input=source, capture_output=True, text=True, check=True).stdout
+            for each in words
+        )
+        return svg, lengths
+
+    draw_with(layout)
+    try:
+        assert render(drawing, "svg") == expected and asked == [drawing.source]
+        with pytest.raises(ImportError, match=r"a function draws: save it as \.svg"):
+            render(drawing, "png")
+    finally:
+        draw_with(None)
+    assert render(drawing, "svg") == expected and len(asked) == 1

@@ -162,7 +162,7 @@ def test_an_endless_loop_is_stopped_and_nothing_typed_is_lost(tab):
     button(tab, 0, "Stop").click()
     assert "Stopped. The next Run starts a new Python." in wait(tab, 0)
     assert tab.page.locator(".editor textarea").input_value() == text
-    assert run(tab, 0, "1 + 1\n").endswith("2\n")
+    assert run(tab, 0, "1 + 1\n").endswith("s.\n2")
     button(tab, 0, "Reset").click()
 
 
@@ -180,7 +180,7 @@ sorted([A(), A()])
         ("def f(n):\n    return f(n + 1)\nf(0)\n", "line 2: RecursionError: "),
         (DEEP, "Python has ended: Maximum call stack size exceeded. What you typed is here."),
         ("2 + 2\n", "4"),  # (a new Python has begun)
-        ("a = np.ones(2**28)\n", "line 1: MemoryError: "),
+        ("a = np.ones(2**28)\n", "line 1: ValueError: array is too big"),
         ("b = bytearray(2**31 - 1)\n", "line 1: MemoryError"),
         ("a = [bytearray(2**26) for i in range(100)]\n", "line 1: MemoryError"),
         ("for i in range(100_000):\n    print(i)\n", "only the first 20,000 letters are shown"),
@@ -203,10 +203,8 @@ def test_each_is_a_sentence(tab, text, said):
 
 def test_after_an_error_the_blocks_below_say_what_they_need(tab):
     run(tab, 0, "1 / 0\n")
-    assert "It needs the block above, and one of them did not" not in run(tab, 0, "1\n")
-    run(tab, 0, "1 / 0\n")
     button(tab, 1, "Run").click()
-    assert wait(tab, 1).startswith("It needs the block above, and it did not run to its end.")
+    assert wait(tab, 1).startswith("It needs the block above. Not all of that ran to its end.")
     button(tab, 0, "Reset").click()
 
 

@@ -70,7 +70,7 @@ class Block {
     const first = above.length === 1 ? "the block above" : `the ${above.length} blocks above`;
     this.status.textContent = `First ${first} …`;
     if (await runInOrder(above)) return this.alone(`. First, ${first} ran.`);
-    this.status.textContent = `It needs ${first}, and one of them did not run to its end.`;
+    this.status.textContent = `It needs ${first}. Not all of that ran to its end.`;
     return false;
   }
 

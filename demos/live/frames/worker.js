@@ -32,11 +32,13 @@ function drawn(source) {
 
 async function start({ runtime, code, numpy }) {
   say({ said: "Python is coming …" });
-  const wheels = Promise.all([content(numpy), content(code)]);  // beside Python itself
   const { loadPyodide } = await import(`${runtime}pyodide.mjs`);
-  const python = await loadPyodide({ indexURL: runtime, packages: [], fullStdLib: false });
-  say({ said: "NumPy is coming …" });
-  const [wheel, ours] = await wheels;
+  const [python, wheel, ours] = await Promise.all([
+    loadPyodide({ indexURL: runtime, packages: [], fullStdLib: false }),
+    content(numpy),
+    content(code),
+  ]);
+  say({ said: "Python begins …" });
   const extractDir = python.runPython("import site; site.getsitepackages()[0]");
   python.unpackArchive(wheel, "wheel", { extractDir });
   python.unpackArchive(ours, "zip", { extractDir });
