@@ -53,7 +53,7 @@ demos/museum                 __init__ _pages *
 demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
-demos/learn                  _mistakes _pages *
+demos/learn                  _mistakes _moving _pages *
 demos/live                   __init__ _examples _definitions _exercises _reader _runtime *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *

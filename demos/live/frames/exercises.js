@@ -203,7 +203,7 @@ function exercise(place) {
 
   const check_ = runButton("Check", check);
   const bar = make("div", { className: "buttons" }, check_,
-    runButton("Our lines beside mine", compare),
+    plainButton("Our lines beside mine", compare),
     plainButton("Begin again", () => replace(given, "This is the exercise as it was given.", "My lines back")),
     ...fileButtons(renew, status));
   place.hidden = true;
@@ -236,7 +236,7 @@ function stations(path) {
     };
     for (const link of all("a", path)) mark(link, link.closest("li"), "small", "solved");
     for (const link of tiles) mark(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
-    count.textContent = `${solved.length} of ${tiles.length} solved, in this browser.`;
+    count.textContent = `Each can be written and checked in its page. ${solved.length} of ${tiles.length} are solved, in this browser.`;
     warn();
   }
 
