@@ -54,7 +54,7 @@ demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
 demos/learn                  _mistakes _moving _pages *
-demos/live                   __init__ _examples _definitions _exercises _reader _runtime *
+demos/live                   __init__ _examples _definitions _exercises _reader _runtime _try *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *
 demos/site                   __init__ _contents _book _notebooks _rows _chapters _checking _document
