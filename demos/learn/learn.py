@@ -5,12 +5,12 @@ command looks for the first exercise that is not solved yet, runs its check on y
 what to look at: a value, a derivative or a law that does not hold. A check does not tell the
 answer; three hints lead to it.
 
-    python -m demos learn init FOLDER            # makes the folder, outside of the repository
-    python -m demos learn [--in FOLDER]          # checks the first that is not solved
-    python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
-    python -m demos learn [--in FOLDER] --path   # eight of them, for a first contact
-    python -m demos learn init FOLDER --load FILE     # with what a page of the site has saved
-    python -m demos learn [--in FOLDER] --save FILE   # for such a page
+    python -m demos learn init FOLDER                # makes the folder, outside of the repository
+    python -m demos learn [--in FOLDER]              # checks the first that is not solved
+    python -m demos learn [--in FOLDER] --watch      # checks again whenever you save
+    python -m demos learn [--in FOLDER] --path       # eight of them, for a first contact
+    python -m demos learn init FOLDER --load FILE    # makes it with what a page's Save has written
+    python -m demos learn [--in FOLDER] --save FILE  # writes what a page's Load reads
 
 `--in` is not needed in that folder. The exit code is 0 if everything that was checked is solved,
 and 1 if not.

@@ -48,7 +48,7 @@ def _of_steps() -> str:
     """Return the example at the head of the chapter on steps, without what it prints."""
     chapter = importlib.import_module("minigrad.graphs.steps")
     examples = doctest.DocTestParser().get_examples(chapter.__doc__ or "")
-    return "".join(example.source for example in examples)
+    return "".join(re.sub(" *# doctest:.*", "", each.source) for each in examples)
 
 
 def page() -> Page:

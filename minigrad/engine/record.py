@@ -69,8 +69,8 @@ class Node:
 
         Otherwise the calls in C would be as deep as the record is long, more than a browser allows.
         """
-        if all([x.node is None for x in self.inputs]):  # leaves; or none, after a backward pass
-            return
+        if not self.inputs or all([x.node is None for x in self.inputs]):
+            return  # a backward pass has dropped them, or they are leaves
         waiting = _dropped.inputs
         waiting.append(self.inputs)
         if len(waiting) > 1:  # a loop further out frees them

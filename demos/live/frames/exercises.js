@@ -236,7 +236,7 @@ function stations(path) {
     };
     for (const link of all("a", path)) mark(link, link.closest("li"), "small", "solved");
     for (const link of tiles) mark(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
-    count.textContent = `Each can be written and checked in its page. ${solved.length} of ${tiles.length} are solved, in this browser.`;
+    count.textContent = `Each can be written and checked in its page. Solved in this browser: ${solved.length} of ${tiles.length}.`;
     warn();
   }
 

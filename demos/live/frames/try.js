@@ -13,7 +13,7 @@ function remember(text) {
 
 function tryPage(place) {
   const programs = all("details", place).map((each) => ({
-    name: each.querySelector("summary").textContent, text: each.querySelector("pre").textContent,
+    name: each.querySelector("summary").textContent, text: each.querySelector("pre").textContent.trimEnd(),
   }));
   const status = make("p", { className: "status", role: "status" });
   const after = make("div", { className: "answer" });
