@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from demos.site._contents import PRELUDE, book
+from demos.live._examples import PRELUDE
+from demos.site._contents import book
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -11,8 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import minigrad
+from demos.live._examples import PRELUDE
 from demos.pages.page import Page
-from demos.site._contents import PRELUDE, ROOT
+from demos.site._contents import ROOT
 
 
 def version() -> str:

@@ -14,11 +14,6 @@ from demos.pages.source import Source, sources
 from demos.pages.text import slug
 
 ROOT = Path(__file__).parents[2]
-PRELUDE = """import numpy as np
-from minigrad import *
-from minigrad.nn import *
-from minigrad.optim import *
-from attention import *"""  # what every example may use
 STOP = "A first reading may stop here."
 # Of each part: its name and its folder; of each file: ★ if it is of the evening, and what a reader
 # knows afterwards.

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from demos.live._examples import PRELUDE
 from demos.pages.source import cells
-from demos.site._contents import PRELUDE
 
 COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 

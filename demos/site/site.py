@@ -127,6 +127,10 @@ if wrong:
     stop("the site is not whole:\n" + "\n".join(wrong[:20]))
 renew_list(chosen.out.parent)
 print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out / 'index.html'}")
+
+# %% Serving
+# A browser runs Python only for pages that come from a server.
+
 if server:
     print(f"http://127.0.0.1:{chosen.serve}/ until Ctrl-C", flush=True)
     server.serve_forever()

@@ -11,8 +11,9 @@ class Block {
     this.element = element;
     this.place = place;
     this.ran = false;
+    this.waits = false;  // for blocks above
     this.running = this.editing = null;
-    this.run_ = runButton("Run", () => (this.running ? python.stop() : this.run()));
+    this.run_ = runButton("Run", () => (this.waits || this.running ? python.stop() : this.run()));
     this.edit_ = plainButton("Edit", () => this.edit());
     this.reset_ = plainButton("Reset", () => this.reset());
     this.reset_.hidden = true;
@@ -69,9 +70,19 @@ class Block {
     if (!above.length) return this.alone();
     const first = above.length === 1 ? "the block above" : `the ${above.length} blocks above`;
     this.status.textContent = `First ${first} …`;
-    if (await runInOrder(above)) return this.alone(`. First, ${first} ran.`);
+    this.waits = true;
+    this.says("Stop");
+    const went = await runInOrder(above);
+    this.waits = false;
+    this.says("Run");
+    if (went) return this.alone(`. First, ${first} ran.`);
     this.status.textContent = `It needs ${first}. Not all of that ran to its end.`;
     return false;
+  }
+
+  says(words) {
+    this.run_.firstChild.textContent = words;
+    this.bar.classList.add("on");
   }
 
   alone(more = ".") {
@@ -81,7 +92,7 @@ class Block {
 
   async ask(more) {
     this.clear();
-    this.run_.firstChild.textContent = "Stop";
+    this.says("Stop");
     this.status.textContent = "It runs …";
     const began = performance.now();
     const shown = this.editing ? new Result(this.after) : new Compared(this.element);
@@ -97,7 +108,7 @@ class Block {
       show(message, this.after);
     });
     this.ran = right !== null && !failed;
-    this.run_.firstChild.textContent = "Run";
+    this.says("Run");
     const seconds = `${((performance.now() - began) / 1000).toFixed(1)} s`;
     const verdict = this.editing ? seconds : `${right ? "As" : "Not as"} in the book, ${seconds}`;
     this.status.textContent = this.ran ? verdict + more : "";
