@@ -31,7 +31,7 @@ from demos import stop
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._moving import packed, unpacked
 from demos.learn._running import run
-from demos.learn.exercises import chapter, changes, number, stub, title
+from demos.learn.exercises import changes, chapter, number, stub, title
 from minigrad.runs.saving import write_whole
 
 SECONDS = 1  # of a run

@@ -69,16 +69,15 @@ class Node:
 
         Otherwise the calls in C would be as deep as the record is long, more than a browser allows.
         """
-        if not self.inputs or all([x.node is None for x in self.inputs]):
-            return  # a backward pass has dropped them, or they are leaves
-        waiting = _dropped.inputs
-        waiting.append(self.inputs)
-        if len(waiting) > 1:  # a loop further out frees them
+        if not self.inputs:  # (a backward pass has dropped them)
             return
-        waiting.append(self.inputs)
+        waiting = _dropped.inputs
+        if waiting:  # a loop further out frees these, too
+            waiting.append(self.inputs)
+            return
+        waiting += [(), self.inputs]  # (the first one says that a loop is at work)
         self.inputs = ()
         try:
-            waiting[0] = ()
             while len(waiting) > 1:
                 waiting.pop()  # a node that falls with them comes here, and returns
         finally:

@@ -14,7 +14,6 @@ from tests.demos.learn_texts import ANSWERS, OURS
 from tests.demos.test_live_exercises import check
 
 SOFTMAX, SLOPE, LIST, TRY = "exercise-13.html", "exercise-1.html", "exercises.html", "try.html"
-KEPT = "minigrad.exercises"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,9 @@ def fresh(tab):
 
     def fresh(file, text=None):
         tab.go(LIST)
-        tab.js("localStorage.clear(); sessionStorage.removeItem('minigrad.try'); kept.unwritten = {}")
+        tab.js(
+            "localStorage.clear(); sessionStorage.removeItem('minigrad.try'); kept.unwritten = {}"
+        )
         if text is not None:
             tab.js("text => localStorage.setItem(KEY, text)", text)
         tab.go(file)
@@ -102,7 +103,9 @@ def test_an_exercise_is_solved_and_still_solved_after_a_reload(fresh):
     ]
     assert tab.page.get_by_text("Exercise 13 ★ · solved").count() == 1
     assert tab.page.get_by_text("Solved in this browser: 1 of 24.").count() == 1
-    filled_station = "getComputedStyle(document.querySelector('.route .solved'), '::before').backgroundColor"
+    filled_station = (
+        "getComputedStyle(document.querySelector('.route .solved'), '::before').backgroundColor"
+    )
     assert tab.js(filled_station) != tab.js(filled_station.replace(".solved", "li"))
     tab.go(SOFTMAX)
     write(tab, mistaken("e13_softmax"))
@@ -123,7 +126,9 @@ def test_a_chain_of_5_000_values_is_freed(tab):
     """(The stack of a browser does not survive what is freed one inside of another.)"""
     done, heard = tab.ask({"check": "e05_order", "text": OURS["e05_order"], "files": {}})
     assert done["solved"], heard
-    lines = "x = Tensor(1.0, requires_grad=True)\ny = x\nfor _ in range(5000):\n    y = y * x\ny = 1"
+    lines = (
+        "x = Tensor(1.0, requires_grad=True)\ny = x\nfor _ in range(5000):\n    y = y * x\ny = 1"
+    )
     assert tab.ask({"run": lines, "of": "minigrad"})[0] is True
 
 
