@@ -180,6 +180,19 @@ def test_up_to_100_000_operations_go_forward_and_backward_and_are_freed(step, n,
     assert gone() is None
 
 
+def test_a_node_is_not_freed_inside_of_a_newer_one_which_a_small_stack_would_not_survive():
+    gone = []
+    y = leaf(1.0)
+    for i in range(10):
+        factor = np.array(2.0)  # the VJPs hold it, which fall after the node's inputs
+        weakref.finalize(factor, gone.append, i)
+        y = y * factor
+        del factor
+    del y
+    # The newest node begins, and so ends last. (One inside of another, it would be 0 to 9.)
+    assert gone == [8, 7, 6, 5, 4, 3, 2, 1, 0, 9]
+
+
 def test_5_000_operations_are_differentiated_twice_and_freed():
     n = 5_000
     x = leaf(1.0)

@@ -15,13 +15,15 @@ from markupsafe import Markup
 from demos._files import docstring, files
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
-from demos.learn._running import Answer, judged
+from demos.learn._running import KILLED, Answer, judged, limit_of, not_interrupted
 from demos.learn.exercises import FOLDER, chapters, number, stub, title
 from demos.pages.book import Book
 from demos.pages.page import Names, Page, one_of
 from demos.pages.source import Source
 from demos.pages.templates import fill, parts
 from demos.pages.text import columns, formula, inline, sentence
+
+LIVE = ("exercises",)  # the scripts of a page on which an exercise can be written
 
 
 def pages(book: Book) -> list[Page]:
@@ -49,6 +51,7 @@ def pages(book: Book) -> list[Page]:
         groups=groups,
     )
     first = one_of("Exercises", names, 0, "Write it, and be answered", inline(claim), body)
+    first.live = LIVE
     return [first, *(_exercise(book, place, names) for place in range(1, len(names)))]
 
 
@@ -65,19 +68,28 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
         is_legend = part.startswith("    ") and not is_table
         left.append(_letters(part) if is_legend else book.prose(part))
     left += [parts.fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
-    code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
+    above = file.tree.body[0].end_lineno or 0
+    while not file.lines[above].strip():
+        above += 1
+    seconds = limit_of(name)
     body = fill(
         "learn/exercise.html",
         left=Markup("").join(left),
         name=name,
         place=place,
-        code=code,
+        given=stub(name),
+        above=above,
+        seconds=seconds + KILLED,
+        late=f"{name}.py: {not_interrupted(seconds)}",
+        code=book.code(file, above + 1, len(file.lines)),
         told=_mistake(name),
     )
     book.index.append((names[place][1], "exercise", names[place][0]))
     if name in PATH:
         links.append("★ for a first contact")
-    return one_of("Exercises", names, place, short, sentence(question), body, facts=links)
+    page = one_of("Exercises", names, place, short, sentence(question), body, facts=links)
+    page.live = LIVE
+    return page
 
 
 @cache

@@ -20,6 +20,8 @@ import tempfile
 import threading
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from json import dumps, loads
 from pathlib import Path
 from time import monotonic
@@ -57,6 +59,25 @@ def shortened(text: str) -> str:
     text = text.rstrip()
     first = "".join(text[:LETTERS].splitlines(keepends=True)[:LINES])
     return text if first == text else f"{first.rstrip()}\n…"
+
+
+def shown(answer: Answer) -> Answer:
+    """Return an answer with its texts as short as they are shown."""
+    warned = shortened("\n".join(answer.warned)).splitlines()
+    said, printed = shortened(answer.said), shortened(answer.printed)
+    return Answer(answer.solved, said, answer.kind, tuple(warned), printed)
+
+
+def limit_of(name: str) -> float:
+    """Return how many seconds the check of an exercise may take."""
+    check = importlib.import_module(f"demos.learn.checks.{name}")
+    return getattr(check, "SECONDS", SECONDS)
+
+
+def not_interrupted(seconds: float) -> str:
+    """Return what is said of a file that goes on when its time is up."""
+    still = f"still at work after {seconds + KILLED:g} s, and nothing interrupts it"
+    return f"{still}: does a loop catch every exception?"
 
 
 # ---------------------------------------------------------------- in this process
@@ -144,7 +165,40 @@ def _places(error: BaseException | None, path: Path) -> list[str]:
     return places
 
 
+Clock = Callable[[str, float], AbstractContextManager[object]]  # for a file, and its seconds
+
+
+def in_time(path: Path, name: str, seconds: float, clock: Clock) -> Answer:
+    """Return `judged` of a file, or where it was when the clock interrupted it.
+
+    `clock(file, seconds)` is a block in which KeyboardInterrupt is raised after these seconds.
+    """
+    begin = monotonic()
+    try:
+        with clock(str(path), seconds):
+            return judged(path, name)
+    except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
+        sentence = _explained(error, path)
+        if monotonic() - begin >= seconds:
+            where = [path.name, *_places(error, path)][-1]
+            still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
+            sentence = f"{where}: {still}"
+        return Answer(False, sentence)
+
+
 # ---------------------------------------------------------------- in a process of its own
+
+
+@contextlib.contextmanager
+def as_ctrl_c(file: str, seconds: float) -> Iterator[None]:
+    """Interrupt this process after some seconds, as if Ctrl-C were pressed."""
+    clock = threading.Timer(seconds, _thread.interrupt_main)
+    clock.daemon = True
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
 
 
 class Printed(io.TextIOBase):
@@ -165,29 +219,15 @@ def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
     printed = Printed()
     importlib.import_module(f"demos.learn.checks.{name}")  # (and NumPy, before the clock)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
-    clock = threading.Timer(seconds, _thread.interrupt_main)  # as if Ctrl-C were pressed
-    clock.daemon = True
-    begin = monotonic()
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            clock.start()
-            answer = judged(path, name)
-            clock.cancel()
-    except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
-        sentence = _explained(error, path)
-        if monotonic() - begin >= seconds:
-            where = [path.name, *_places(error, path)][-1]
-            still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
-            sentence = f"{where}: {still}"
-        answer = Answer(False, sentence)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        answer = in_time(path, name, seconds, as_ctrl_c)
     Path(to).write_text(dumps(answer), encoding="utf-8")
     os._exit(0)  # the learner's threads and functions of `atexit` are not waited for
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, from another process."""
-    check = importlib.import_module(f"demos.learn.checks.{name}")
-    limit = seconds or getattr(check, "SECONDS", SECONDS)
+    limit = seconds or limit_of(name)
     printed = ""
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder, "answer.json")
@@ -203,17 +243,15 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
                 check=False,
                 timeout=limit + KILLED,
             )
-            printed = shortened(done.stdout)
+            printed = done.stdout
             sentence = f"the process ended with {done.returncode} before the check had an answer"
         except subprocess.TimeoutExpired:
-            still = f"still at work after {limit + KILLED:g} s, and nothing interrupts it"
-            sentence = f"{still}: does a loop catch every exception?"
+            sentence = not_interrupted(limit)
         try:
             solved, sentence, kind, warned, _ = loads(to.read_text("utf-8"))
         except (OSError, TypeError, ValueError):  # there is no answer, or it is not one
-            return Answer(False, f"{path.name}: {sentence}", printed=printed)
-    warned = shortened("\n".join(warned)).splitlines()
-    return Answer(solved, shortened(sentence), kind, tuple(warned), printed)
+            return shown(Answer(False, f"{path.name}: {sentence}", printed=printed))
+    return shown(Answer(solved, sentence, kind, tuple(warned), printed))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ command looks for the first exercise that is not solved yet, runs its check on y
 what to look at: a value, a derivative or a law that does not hold. A check does not tell the
 answer; three hints lead to it.
 
-    python -m demos learn init FOLDER            # makes the folder, outside of the repository
-    python -m demos learn [--in FOLDER]          # checks the first that is not solved
-    python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
-    python -m demos learn [--in FOLDER] --path   # eight of them, for a first contact
+    python -m demos learn init FOLDER                # makes the folder, outside of the repository
+    python -m demos learn [--in FOLDER]              # checks the first that is not solved
+    python -m demos learn [--in FOLDER] --watch      # checks again whenever you save
+    python -m demos learn [--in FOLDER] --path       # eight of them, for a first contact
+    python -m demos learn init FOLDER --load FILE    # makes it with what a page's Save has written
+    python -m demos learn [--in FOLDER] --save FILE  # writes what a page's Load reads
 
 `--in` is not needed in that folder. The exit code is 0 if everything that was checked is solved,
 and 1 if not.
@@ -17,7 +19,6 @@ and 1 if not.
 # %% Set-up
 
 import argparse
-import difflib
 import hashlib
 import importlib
 import json
@@ -28,8 +29,9 @@ from pathlib import Path
 
 from demos import stop
 from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._moving import packed, unpacked
 from demos.learn._running import run
-from demos.learn.exercises import chapter, number, solution, stub, title
+from demos.learn.exercises import changes, chapter, number, stub, title
 from minigrad.runs.saving import write_whole
 
 SECONDS = 1  # of a run
@@ -89,8 +91,12 @@ def hints_of(name):
 # which hints have been shown. What is there already is never overwritten.
 
 
-def init(text):
-    """Make a folder, or write what is missing in it; print the first thing to do with it."""
+def init(text, file=None):
+    """Make a folder, or write what is missing in it; print the first thing to do with it.
+
+    If there is a file that a page has saved, the learner's lines are taken from it.
+    """
+    loaded, were_solved = unpacked(Path(file)) if file else ({}, [])
     folder = Path(text).expanduser().resolve()
     if folder.is_relative_to(Path(__file__).parents[2]):
         stop(f"{text} is inside of the repository: choose a folder outside, which is yours alone")
@@ -101,12 +107,17 @@ def init(text):
     command = f"python -m demos learn --in {shlex.quote(str(folder))}"
     texts = {KEPT: NOTHING}
     texts |= {"README.txt": README.format(command=command)}
-    texts |= {f"{name}.py": stub(name) for name in EXERCISES}
+    texts |= {f"{name}.py": loaded.get(name, stub(name)) for name in EXERCISES}
     missing = [name for name in texts if not (folder / name).exists()]
     for name in missing:
         write_whole(folder / name, texts[name])
     shown = ", ".join(missing) if len(missing) < 9 else f"{len(missing)} files"
     print(f"New in {folder}: {shown or 'nothing'}")
+    for name, lines in loaded.items():
+        if (folder / f"{name}.py").read_text("utf-8-sig", "replace") != lines:
+            say(f"{name}.py is there already, and other than in {file}: it stays as it is.")
+        elif name in were_solved:
+            keep(folder, "solved", name, hashed(folder, name))
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {command} --watch")
     say(f"With --path it begins with {PATH[0]}.py: eight exercises, for a first contact.")
@@ -226,11 +237,22 @@ def compare(folder, name):
     """Print the changes that lead from the learner's lines to ours."""
     print(headed(name))
     path = folder / f"{name}.py"
-    yours = path.read_text("utf-8-sig", "replace").splitlines() if path.is_file() else []
-    changes = list(difflib.unified_diff(yours, solution(name).splitlines(), n=3, lineterm=""))[2:]
-    print("  - yours    + ours\n" if changes else "  Your file is the same as ours.")
-    for line in changes:
+    yours = path.read_text("utf-8-sig", "replace") if path.is_file() else ""
+    lines = changes(name, yours)
+    print("  - yours    + ours\n" if lines else "  Your file is the same as ours.")
+    for line in lines:
         print("  ⋯" if line[0] == "@" else f"{line[0]} {line[1:]}".rstrip())
+
+
+def save(folder, file):
+    """Write the learner's files into one, which a page loads."""
+    if Path(file).exists():
+        stop(f"{file} is there already: choose a new name")
+    paths = {name: folder / f"{name}.py" for name in EXERCISES if hashed(folder, name)}
+    texts = {name: path.read_text("utf-8-sig", "replace") for name, path in paths.items()}
+    done = [name for name in texts if solved(folder, name)]
+    write_whole(Path(file), packed(texts, done))
+    print(f"{file}: {len(texts)} exercises, {len(done)} of them solved. A page's Load reads it.")
 
 
 def progress(folder):
@@ -264,14 +286,18 @@ def main():
     what.add_argument("--watch", action="store_true", help="check again whenever you save")
     what.add_argument("--hint", action="store_true", help="the next of three hints")
     what.add_argument("--solution", action="store_true", help="our lines beside yours")
+    what.add_argument("--save", metavar="FILE", help="write all as one file, for a page's Load")
+    what.add_argument("--load", metavar="FILE", help="with init: what a page's Save has written")
     what.add_argument("--list", action="store_true", help="what is solved")
     chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
     again = "python -m demos learn"
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
             stop(f"init takes one folder: {again} init FOLDER")
-        init(chosen.words[1])
+        init(chosen.words[1], chosen.load)
         return True
+    if chosen.load:
+        stop(f"--load goes with init: {again} init FOLDER --load {shlex.quote(chosen.load)}")
     folder = Path(chosen.folder or ".").expanduser().resolve()
     if not (folder / KEPT).is_file():
         stop(f"{folder} is not a folder of exercises: `{again} init FOLDER` makes one")
@@ -283,7 +309,9 @@ def main():
         if not names:
             stop(f"there is no exercise {' '.join(chosen.words)}: they are numbered 1 to 24")
         again += f" {chosen.words[0]}"
-    if chosen.list:
+    if chosen.save:
+        save(folder, chosen.save)
+    elif chosen.list:
         progress(folder)
     elif chosen.hint:
         hint(folder, first(folder, names), again)

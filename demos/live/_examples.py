@@ -105,7 +105,7 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
     for i, step in enumerate(steps):
         post(begin=i)
         out = Printed(post)
-        error = executed(step.code, space, out, post)
+        error = executed(step.code, space, out, post, is_own=step.example is None)
         printed, example = out.end(), step.example
         if error is not None:
             words = traceback.format_exception_only(error)[-1]
@@ -121,11 +121,16 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
     return right
 
 
-def executed(code: CodeType, space: Space, out: Printed, post: Post) -> BaseException | None:
-    """Execute a statement whose value is printed, as Python's prompt does; return its error."""
+def executed(
+    code: CodeType, space: Space, out: Printed, post: Post, *, is_own: bool = False
+) -> BaseException | None:
+    """Execute a statement whose value is printed, as Python's prompt does; return its error.
+
+    Of the reader's own lines a path is not printed: the file is shown.
+    """
 
     def display(value: Any) -> None:
-        if value is None:
+        if value is None or (is_own and isinstance(value, Path)):
             return
         space["_"] = value
         print(repr(value))

@@ -27,6 +27,9 @@ def document(page: Page, version: str, base: str = "", runtime: Runtime | None =
     runtime  Python for pages that run, if the site has it
     """
     runs = runtime if page.live else None
+    header = HEADER
+    if runtime:
+        header += (("Try", "try.html"),)
     html = fill(
         "site/page.html",
         page=page,
@@ -34,7 +37,7 @@ def document(page: Page, version: str, base: str = "", runtime: Runtime | None =
         kind=page.kind,
         body=Markup("\n").join(page.body),
         generator=PAGE,
-        header=HEADER,
+        header=header,
         version=version,
         base=base,
         runtime=runs,

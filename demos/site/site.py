@@ -31,6 +31,7 @@ from demos.laboratory import _pages as laboratory
 from demos.learn import _pages as learn
 from demos.live._breaks import kept
 from demos.live._runtime import OUT, checked
+from demos.live._try import page as try_page
 from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
 from demos.pages.templates import fill
@@ -101,7 +102,7 @@ pages += [page_of_tool(contents, each) for each in contents.tools]
 for show in (laboratory, learn, museum, _demos):
     pages += show.pages(contents)
 if runtime:
-    pages.append(runtime.versions())
+    pages += [runtime.versions(), try_page()]
 
 # %% Files
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 
 import pytest
@@ -555,3 +556,56 @@ def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(f
     assert "still to be written" in first and "  Solved." in second and "and save it." in second
     assert "Exercise 2 of" in second and "e01_slope.py is not there: `python -m demos" in third
     assert (done.returncode, done.stderr, rest.strip()) == (0, "", "")
+
+
+# ------------------------------------------------------------------ value: one file, for a page
+
+
+def test_a_folder_goes_into_one_file_and_the_file_into_another_folder(folder, tmp_path):
+    mine = solution("e02_product") + "# mine: é\n"
+    (folder / "e02_product.py").write_text(mine, "utf-8")
+    learn("--in", folder, "2")
+    file = tmp_path / "all.json"
+    said = learn("--in", folder, "--save", file).stdout
+    assert said.endswith("24 exercises, 1 of them solved. A page's Load reads it.\n")
+    other = tmp_path / "other"
+    assert "New in" in learn("init", other, "--load", file).stdout
+    assert [p.read_text("utf-8") for p in sorted(other.glob("*.py"))] == [
+        mine if name == "e02_product" else stub(name) for name in EXERCISES
+    ]
+    assert "[x]  2*" in learn("--in", other, "--list").stdout
+
+
+def test_loading_overwrites_no_lines_and_says_which_are_other(folder, tmp_path):
+    file = tmp_path / "page.json"
+    texts = {"e01_slope": "a = 1\n", "e02_product": stub("e02_product"), "e99": "b"}
+    page = {"minigrad exercises": 1, "files": texts, "solved": ["e01_slope"]}
+    file.write_text(json.dumps(page))
+    said = learn("init", folder, "--load", file).stdout
+    assert "e01_slope.py is there already, and other than in" in " ".join(said.split())
+    assert "e02_product.py is there" not in said and not (folder / "e99.py").exists()
+    assert (folder / "e01_slope.py").read_text() == stub("e01_slope")
+    assert "[x]" not in learn("--in", folder, "--list").stdout
+
+
+OTHER_FILES = ["", "[]", '{"minigrad exercises": 2, "files": {}, "solved": []}', '{"files": 1}']
+OTHER_FILES.append('{"minigrad exercises": 1, "files": {"e01_slope": 1}, "solved": []}')
+
+
+@pytest.mark.parametrize("text", OTHER_FILES)
+def test_a_file_of_another_kind_is_not_loaded(text, tmp_path):
+    file = tmp_path / "page.json"
+    file.write_text(text)
+    done = learn("init", tmp_path / "new", "--load", file)
+    assert done.returncode and "is not a file that a page's Save or --save has" in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_saving_replaces_no_file_and_loading_needs_one_and_a_folder(folder, tmp_path):
+    done = [
+        learn("--in", folder, "--save", folder / "e01_slope.py"),
+        learn("init", tmp_path / "new", "--load", tmp_path / "none"),
+        learn("--in", folder, "--load", "x"),
+    ]
+    words = ["is there already: choose", "cannot be read", "--load goes with init"]
+    assert [word in each.stderr for word, each in zip(words, done, strict=True)] == [True] * 3

@@ -44,8 +44,8 @@ def check(answer):
                     got.index(names[x]) > got.index(name),
                     f"{shown}, and {name} was made from {names[x]}",
                 )
-    root = Value()
+    chain = [Value()]  # a list lets the newest go first, and no value is freed inside of another
     for _ in range(5000):
-        root = Value(root, root)
-    found = len(order(root))
+        chain.append(Value(chain[-1], chain[-1]))
+    found = len(order(chain[-1]))
     law("every value behind the root is in the order", found == 5001, f"of 5,001 it has {found}")

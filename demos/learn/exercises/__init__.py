@@ -36,6 +36,7 @@ says of all of them, are in tests/demos/learn_answers.py.
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 import textwrap
 from pathlib import Path
@@ -76,6 +77,12 @@ def solution(name: str) -> str:
 def stub(name: str) -> str:
     """Return an exercise's file as the learner gets it."""
     return _HOLE.sub(lambda hole: _put(hole, _given(hole)), _text(name))
+
+
+def changes(name: str, yours: str) -> list[str]:
+    """Return the lines of a comparison that leads from the learner's text to ours."""
+    pair = yours.splitlines(), solution(name).splitlines()
+    return list(difflib.unified_diff(*pair, n=3, lineterm=""))[2:]
 
 
 def filled(name: str, *texts: str) -> str:

@@ -10,7 +10,8 @@ const READER = `
 import os
 os.makedirs("/home/reader", exist_ok=True)
 os.chdir("/home/reader")
-from demos.live._reader import Reader, without_clock
+from demos.live._exercises import line_by_line
+from demos.live._reader import Reader
 `;
 
 async function content(address) {
@@ -42,7 +43,7 @@ async function start({ runtime, code, numpy }) {
   python.unpackArchive(wheel, "wheel", { extractDir });
   python.unpackArchive(ours, "zip", { extractDir });
   python.runPython(READER);
-  const [Reader, clock] = ["Reader", "without_clock"].map((name) => python.globals.get(name));
+  const [Reader, clock] = ["Reader", "line_by_line"].map((name) => python.globals.get(name));
   const reader = Reader(postMessage.bind(self), clock, drawn);
   say({ ready: true });
   return reader;

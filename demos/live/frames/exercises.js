@@ -1,0 +1,253 @@
+"use strict";
+// An exercise that is written in the page, and the list of those that are solved.
+//
+// What the learner types is kept in this browser, under one key, and nowhere else. Save writes the
+// same as a file, which Load reads, here and in a terminal (demos/learn/_moving.py):
+//
+//   {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME]}
+
+const KEY = "minigrad.exercises";
+const ASIDE = `${KEY}.before`;  // where something of another kind is put
+
+function parsed(text) {  // null if it is of another kind
+  try {
+    const found = JSON.parse(text);
+    const isText = ([name, file]) => /^e\d\d_\w+$/.test(name) && typeof file === "string";
+    const isOurs = found["minigrad exercises"] === 1 && Array.isArray(found.solved);
+    if (isOurs && Object.entries(found.files).every(isText)) return found;
+  } catch { /* (cut off, or not JSON) */ }
+  return null;
+}
+
+const kept = {
+  unwritten: {},  // of each exercise that the browser has refused to keep: its text, and if it is solved
+  isOther: false,  // whether something of another kind is kept under the key
+
+  read() {
+    let text = null;
+    try { text = localStorage.getItem(KEY); } catch { /* (refused: as if there were nothing) */ }
+    const found = text && parsed(text);
+    this.isOther ||= Boolean(text && !found);
+    const all = found || { "minigrad exercises": 1, files: {}, solved: [] };
+    for (const [name, { text, solved }] of Object.entries(this.unwritten)) {
+      all.files[name] = text;  // (undefined: JSON has no such file)
+      all.solved = all.solved.filter((each) => each !== name);
+      if (solved) all.solved.push(name);
+    }
+    return all;
+  },
+
+  write(name, text, solved) {
+    this.unwritten[name] = { text, solved };
+    const all = this.read();
+    try {
+      const old = localStorage.getItem(KEY);
+      if (old && !parsed(old)) localStorage.setItem(ASIDE, old);
+      localStorage.setItem(KEY, JSON.stringify(all));
+      this.unwritten = {};
+    } catch { /* (full, or refused as in private windows) */ }
+    warn();
+  },
+};
+
+// ---- One file, for the terminal and back.
+
+const warning = make("p", { className: "warned", role: "alert" });
+
+function warn() {
+  const refused = Object.keys(kept.unwritten).length > 0;
+  const words = [];
+  if (refused) words.push("This browser keeps nothing here: its storage is full, or refused. Save before you leave this page.");
+  if (kept.isOther) words.push(`What was kept here is of another kind. It is put aside in this browser's storage, as ${ASIDE}, and you begin anew.`);
+  const said = words.join(" ");
+  if (warning.textContent !== said) warning.textContent = said;
+}
+addEventListener("beforeunload", (event) => {
+  if (Object.keys(kept.unwritten).length) event.preventDefault();
+});
+
+function save() {
+  const blob = new Blob([JSON.stringify(kept.read(), null, 1)], { type: "application/json" });
+  const link = make("a", { href: URL.createObjectURL(blob), download: "exercises.json" });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+// Take over what a file has, and return what was there before; null if it is of another kind.
+function take(all) {
+  const before = kept.read(), taken = { ...before, files: {}, solved: before.solved };
+  for (const [name, text] of Object.entries(all.files)) {
+    taken.files[name] = before.files[name];
+    kept.write(name, text, all.solved.includes(name));
+  }
+  return taken;
+}
+
+// Buttons for both; `renew` shows what is kept now, and `said` gets a sentence with its button.
+function fileButtons(renew, said) {
+  const input = make("input", { type: "file", accept: ".json", hidden: true });
+  input.addEventListener("change", async () => {
+    const [file] = input.files;
+    const found = parsed(await file.text());
+    input.value = "";
+    if (!found) {
+      said.textContent = `${file.name} is not a file that Save has written. Nothing is changed.`;
+      return;
+    }
+    const before = take(found), names = Object.keys(found.files);
+    renew();
+    const undo = plainButton("Undo", () => {
+      take(before);
+      renew();
+      said.textContent = "As it was before.";
+    });
+    const count = names.length === 1 ? "1 exercise is" : `${names.length} exercises are`;
+    said.replaceChildren(`${count} loaded from ${file.name}, ${found.solved.length} solved. `, undo);
+  });
+  return [plainButton("Save", save), plainButton("Load", () => input.click()), input];
+}
+
+// ---- An exercise.
+
+function exercise(place) {
+  const { exercise: name, given, above, seconds, late } = place.dataset;
+  const head = given.split("\n").slice(0, above).join("\n") + "\n";  // stands in prose at the left
+  const answer = make("div", { className: "answer", tabIndex: -1 });
+  const status = make("p", { className: "status", role: "status" });
+  const numbers = make("pre", { className: "numbers", ariaHidden: "true" });
+  const changed = () => { count(); kept.write(name, whole(), false); };
+  const write = editor("", `Your file ${name}.py`, { changed, run: () => check() });
+  let hidden = head;  // what of the learner's file is not in the editor
+
+  function whole() { return `${hidden}${write.text}\n`; }
+
+  function count() {
+    const first = hidden.split("\n").length, lines = write.text.split("\n").length;
+    numbers.textContent = Array.from({ length: lines }, (_, i) => first + i).join("\n");
+  }
+
+  function fill(text) {
+    hidden = text.startsWith(head) ? head : "";
+    write.text = text.slice(hidden.length).replace(/\n$/, "");
+    count();
+    if (!hidden) status.textContent = "Your file begins with other lines than this exercise does now, so all of it is here.";
+  }
+
+  const renew = () => { fill(kept.read().files[name] ?? given); answer.replaceChildren(); };
+
+  // Put another text into the editor; a button brings the present one back.
+  function replace(text, said, back) {
+    const before = whole();
+    fill(text);
+    kept.write(name, text, false);
+    const undo = plainButton(back, () => replace(before, "Your lines are back.", "Undo"));
+    status.replaceChildren(said, " ", undo);
+    answer.replaceChildren();
+  }
+
+  async function check() {
+    if (python.busy) {
+      python.stop();
+      return;
+    }
+    const text = whole(), printed = make("pre", { className: "plain", tabIndex: 0 });
+    const { files } = kept.read();
+    let clock = null;
+    const begin = () => { clock ??= setTimeout(() => python.end(late), seconds * 1000); };
+    check_.firstChild.textContent = "Stop";
+    status.textContent = "It is checked …";
+    answer.replaceChildren();
+    if (python.worker && python.ready) begin();
+    const found = await python.ask({ check: name, text, files }, (message) => {
+      if ("said" in message) status.textContent = message.said || "It is checked …";
+      if (message.said === "") begin();
+      if ("out" in message) {
+        if (!printed.isConnected) answer.append(make("p", { textContent: "It printed:" }), printed);
+        printed.append(message.out);
+      }
+      show(message, answer);
+    });
+    clearTimeout(clock);
+    check_.firstChild.textContent = "Check";
+    status.textContent = "";
+    if (!found) return;
+    if (whole() === text) kept.write(name, text, found.solved);
+    if (found.printed) printed.textContent = found.printed;
+    for (const each of found.warned) answer.append(make("p", { textContent: `warning: ${each}` }));
+    const words = found.kind ? `${found.kind}: ${found.said}` : found.said;
+    answer.append(make("pre", {
+      className: found.solved ? "plain told right" : "plain told",
+      role: "status", tabIndex: 0, textContent: found.solved ? "Solved." : words,
+    }));
+  }
+
+  async function compare() {
+    if (python.busy) return;
+    const hear = (message) => {
+      if ("said" in message) status.textContent = message.said;
+      show(message, answer);
+    };
+    answer.replaceChildren();
+    const lines = await python.ask({ compare: name, text: whole() }, hear);
+    status.textContent = "";
+    if (!lines) return;
+    const rows = lines.map((line) => {
+      const kind = { "+": "given", "-": "taken" }[line[0]] || "";
+      const text = line[0] === "@" ? "⋯" : `${line[0]} ${line.slice(1)}`;
+      return make("div", { className: kind, textContent: text });
+    });
+    const words = lines.length ? "- yours    + ours" : "Your file is the same as ours.";
+    answer.append(make("p", { textContent: words }));
+    if (lines.length) answer.append(make("div", { className: "code diff", tabIndex: 0 }, ...rows));
+  }
+
+  const check_ = runButton("Check", check);
+  const bar = make("div", { className: "buttons" }, check_,
+    plainButton("Our lines beside mine", compare),
+    plainButton("Begin again", () => replace(given, "This is the exercise as it was given.", "My lines back")),
+    ...fileButtons(renew, status));
+  place.hidden = true;
+  place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, answer);
+  renew();
+  if (kept.read().solved.includes(name)) status.textContent = "Solved.";
+
+  addEventListener("storage", ({ key }) => {
+    const theirs = kept.read().files[name];
+    if (key !== KEY || theirs === undefined || theirs === whole()) return;
+    const take = plainButton("Take them", () => replace(theirs, "These are the other tab's lines.", "My lines back"));
+    status.replaceChildren("Another tab has other lines for this exercise, and the last to be changed are kept. ", take);
+  });
+}
+
+// ---- The list: a filled station on the path, and a word in the list.
+
+function stations(path) {
+  const status = make("p", { className: "status", role: "status" });
+  const count = make("span", {});
+  const tiles = all(".tile a[href^='exercise-']");
+
+  function mark() {
+    const solved = kept.read().solved.map((name) => `exercise-${Number(name.slice(1, 3))}.html`);
+    const mark = (link, within, tag, words) => {
+      const is = solved.includes(link.getAttribute("href"));
+      within.classList.toggle("solved", is);
+      within.querySelector(".mark")?.remove();
+      if (is) within.append(make(tag, { className: "mark", textContent: words }));
+    };
+    for (const link of all("a", path)) mark(link, link.closest("li"), "small", "solved");
+    for (const link of tiles) mark(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
+    count.textContent = `Each can be written and checked in its page. Solved in this browser: ${solved.length} of ${tiles.length}.`;
+    warn();
+  }
+
+  path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status)), warning, status);
+  mark();
+  addEventListener("storage", mark);
+  addEventListener("pageshow", mark);  // (as it was left, after a way back)
+}
+
+if (python.can) {
+  all("[data-exercise]").forEach(exercise);
+  all(".shows .route").forEach(stations);
+  warn();
+}

@@ -1,0 +1,71 @@
+"use strict";
+// The page Try: an editor, programs to begin with, and below it whatever a run prints and draws.
+
+const TYPED = "minigrad.try";  // of sessionStorage: what is in the editor of this tab
+
+function remembered() {
+  try { return sessionStorage.getItem(TYPED); } catch { return null; }
+}
+
+function remember(text) {
+  try { sessionStorage.setItem(TYPED, text); } catch { /* (full, or refused: until the page is left) */ }
+}
+
+function tryPage(place) {
+  const programs = all("details", place).map((each) => ({
+    name: each.querySelector("summary").textContent, text: each.querySelector("pre").textContent.trimEnd(),
+  }));
+  const status = make("p", { className: "status", role: "status" });
+  const after = make("div", { className: "answer" });
+  const write = editor(remembered() ?? programs[0].text, "Your program", { changed, run: () => run() });
+  const choices = programs.map(({ name, text }) => plainButton(name, () => replace(text)));
+  const run_ = runButton("Run", () => run());
+
+  function changed() {
+    remember(write.text);
+    choices.forEach((each, i) => each.setAttribute("aria-pressed", write.text === programs[i].text));
+  }
+
+  // Another program; what was typed comes back by a button.
+  function replace(text) {
+    const before = write.text;
+    if (before === text) return;
+    write.text = text;
+    changed();
+    status.textContent = "";
+    if (programs.some((each) => each.text === before)) return;
+    status.append("Your lines are put aside. ", plainButton("My lines back", () => replace(before)));
+  }
+
+  async function run() {
+    if (python.busy) {
+      python.stop();
+      return;
+    }
+    let failed = false;
+    const printed = make("pre", { className: "plain got", tabIndex: 0 });
+    const began = performance.now();
+    run_.firstChild.textContent = "Stop";
+    status.textContent = "It runs …";
+    after.replaceChildren();
+    const done = await python.ask({ run: write.text, of: document.body.dataset.module, name: "your program" }, (message) => {
+      if ("said" in message) status.textContent = message.said || "It runs …";
+      if ("out" in message) {
+        if (!printed.isConnected) after.append(printed);
+        printed.append(message.out);
+        printed.scrollTop = printed.scrollHeight;
+      }
+      if (message.failed) failed = true;
+      show(message, after);
+    });
+    run_.firstChild.textContent = "Run";
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    status.textContent = done === null || failed ? "" : `It ran, ${seconds} s.`;
+  }
+
+  place.replaceChildren(make("div", { className: "choice" }, ...choices), write.element,
+    make("div", { className: "buttons" }, run_), status, after);
+  changed();
+}
+
+if (python.can) all("[data-try]").forEach(tryPage);
