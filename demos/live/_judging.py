@@ -174,7 +174,7 @@ def of_a_broadcast_bias() -> tuple[Function, Inputs]:
 def of_hand_written_attention() -> tuple[Function, Inputs]:
     """Return attention with `attention_backward` as its way back."""
 
-    @fused(definition=lambda q, k, v: attention(q, k, v), name="attention, by hand")
+    @fused(definition=lambda q, k, v: attention(q, k, v), name="attention_by_hand")
     def by_hand(q: Any, k: Any, v: Any, /) -> Any:
         def backward(g: Any, y: Any, needs: Any) -> Any:
             return attention_backward(q, k, v, g, scale=0.5)

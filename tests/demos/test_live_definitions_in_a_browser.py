@@ -43,7 +43,7 @@ def answered(tab, name):
     return tab.js(f"`${{{found}.status.textContent}}\\n${{{found}.after.innerText}}`")
 
 
-def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab):
+def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab, findings):
     known = BREAKS["minigrad.ops.softmaxes", "softmax"][0]
     told = change(tab, "softmax", known.old, known.new)
     assert told.startswith("Your lines are in use, wherever the project knows them.")
@@ -51,6 +51,10 @@ def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab):
     assert "1.013" in told and "0.000" in told
     assert tab.js("all('.verdict img')[0].naturalWidth") > 300
     assert tab.js("all('.differs').map((each) => each.textContent)") == ["array([0.9, 0. ])"]
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        found = [each["nodes"][0]["html"][:100] for each in findings(tab.page)]
+        assert not found
     check = (
         "gradcheck(attention, *[np.random.default_rng(0).standard_normal((2, 3))] * 3, order=1)\n"
     )

@@ -82,7 +82,7 @@ const plain = (textContent) => make("pre", { className: "plain", textContent, ta
 
 function told({ right, heading, reason, numbers, picture, examples, message }) {
   const said = make("b", { textContent: `${right ? "✓" : "✗"} ${heading}` });
-  const both = make("div", { className: "both" });
+  const both = make("div", { className: "both", tabIndex: 0 });
   if (numbers) {
     const [worst, ...others] = numbers.rows.map((row) => pair(numbers.what, row));
     both.append(make("div", {}, worst, ...(others.length ? [folded("the other rows", ...others)] : [])));
