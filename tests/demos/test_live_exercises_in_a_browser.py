@@ -1,4 +1,4 @@
-"""Live, in a real browser: exercises are written, checked and kept; programs run on the page Try."""
+"""Live, in a real browser: exercises are written, checked and kept, and programs run (Try)."""
 
 import json
 
