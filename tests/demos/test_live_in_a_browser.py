@@ -162,6 +162,10 @@ def test_an_endless_loop_is_stopped_and_nothing_typed_is_lost(tab):
     button(tab, 0, "Stop").click()
     assert "Stopped. The next Run starts a new Python." in wait(tab, 0)
     assert tab.page.locator(".editor textarea").input_value() == text
+    button(tab, 1, "Run").click()  # (it waits for the loop above)
+    tab.until("blocks[0].after.innerText.includes('begins')")
+    button(tab, 1, "Stop").click()
+    assert wait(tab, 1) == "It needs the block above. Not all of that ran to its end."
     assert run(tab, 0, "1 + 1\n").endswith("s.\n2")
     button(tab, 0, "Reset").click()
 
