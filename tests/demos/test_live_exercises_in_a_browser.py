@@ -1,4 +1,4 @@
-"""Live, in a real browser: exercises are checked and kept; programs run on the page Try."""
+"""Live, in a real browser: exercises are written, checked and kept, and programs run (Try)."""
 
 import json
 
@@ -25,7 +25,9 @@ def site(served):
 @pytest.fixture(scope="module")
 def tab(site, open_tab):
     """A tab that most tests share."""
-    return open_tab(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    tab = open_tab(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    tab.go(LIST)
+    return tab
 
 
 @pytest.fixture
