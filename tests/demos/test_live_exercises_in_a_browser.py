@@ -1,6 +1,7 @@
 """Live, in a real browser: exercises are written, checked and kept, and programs run (Try)."""
 
 import json
+import re
 
 import pytest
 
@@ -134,12 +135,24 @@ def test_a_chain_of_5_000_values_is_freed(tab):
     assert tab.ask({"run": lines, "of": "minigrad"})[0] is True
 
 
+def comparable(answer):
+    """Return an answer without what is other in WebAssembly, or from one Python to another.
+
+    There NumPy is not told of an overflow, and warns of none. Where recursion ends, and in which
+    words, is Python's own affair.
+    """
+    words = r"line \d+, (in \w+: RecursionError: maximum recursion depth exceeded)[\w ]*(?= \()"
+    said = re.sub(words, r"\1", answer["said"])
+    warned = [each for each in answer["warned"] if " encountered in " not in each]
+    return answer | {"said": said, "warned": warned}
+
+
 def wrong(tab, answers):
     found = []
     for name, text in answers:
         done, heard = tab.ask({"check": name, "text": text, "files": OURS})
         expected = check(name, text)[0]
-        if done != json.loads(json.dumps(expected)):
+        if comparable(done) != comparable(expected):
             found.append((name, done, expected, heard))
     return found
 
