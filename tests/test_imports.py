@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 HOUSE = """
 minigrad                     0
 minigrad/runs                __init__ saving memory
-minigrad/engine              __init__ options hints 1 slips 2 safety
+minigrad/engine              __init__ freeing options hints 1 slips 2 safety
 minigrad/ops                 3.1 error_function 3
 minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining
 minigrad/checks              agreeing 4.3

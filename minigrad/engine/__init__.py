@@ -13,8 +13,8 @@ it.
     2.3  derivatives   grad, vjp, jvp, jacobian, hessian, hvp
     2.4  recomputing   memory for time
 
-Four tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
-`hints` says what to write instead of a word of PyTorch's, `options` checks numbers and dtypes, and
-`slips` explains errors in a VJP.
+Five tools, to be used and not read: `safety` looks for arrays that change and for the first NaN,
+`hints` says what to write instead of a word of PyTorch's, `options` checks numbers and dtypes,
+`slips` explains errors in a VJP, and `freeing` frees a long record in a loop.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

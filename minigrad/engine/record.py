@@ -27,17 +27,18 @@ input that requires a gradient. Inside a `no_grad` block it makes none.
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from minigrad.engine.freeing import FreedInALoop
+
 if TYPE_CHECKING:
     from minigrad.engine.tensor import Array, Tensor
 
 
-class Node:
+class Node(FreedInALoop):
     """One entry of the record: an operation's rule, inputs and options, and a VJP for each input.
 
     `inputs` are Tensors; a number or an array became a constant one.
@@ -48,7 +49,7 @@ class Node:
     them.
     """
 
-    __slots__ = ("inputs", "options", "rule", "spent", "vjps", "watch")
+    __slots__ = ("options", "rule", "spent", "vjps", "watch")  # (and `inputs`)
 
     def __init__(
         self,
@@ -64,39 +65,10 @@ class Node:
         self.spent = False  # (explained below, with `watch`)
         self.watch: Any = None
 
-    def __del__(self) -> None:
-        """Let go of the inputs in a loop: so that a result is not freed inside of a newer one.
-
-        Otherwise the calls in C would be as deep as the record is long, more than a browser allows.
-        """
-        if not self.inputs:  # (a backward pass has dropped them)
-            return
-        waiting = _dropped.inputs
-        if waiting:  # a loop further out frees these, too
-            waiting.append(self.inputs)
-            return
-        waiting += [(), self.inputs]  # (the first one says that a loop is at work)
-        self.inputs = ()
-        try:
-            while len(waiting) > 1:
-                waiting.pop()  # a node that falls with them comes here, and returns
-        finally:
-            waiting.clear()
-
     @property
     def name(self) -> str:
         """The operation's name, as NumPy spells it where NumPy has it."""
         return self.rule.__name__
-
-
-class _Dropped(threading.local):
-    """Inputs of nodes that are to be freed, in this thread."""
-
-    def __init__(self) -> None:
-        self.inputs: list[tuple[Any, ...]] = []
-
-
-_dropped = _Dropped()
 
 
 def no_grad(function: Any = None) -> Any:
