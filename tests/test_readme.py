@@ -143,7 +143,7 @@ def test_a_block_prints_what_the_page_says(run_once):
 
 
 def test_it_says_what_an_example_needs():
-    (sentence,) = re.findall(r"An example \(`>>>`\) needs\s+([^.]+(?:\.\w[^.]*)*)\.\n", README)
+    (sentence,) = re.findall(r"An example \(`>>>`\)\s+needs\s+([^.]+(?:\.\w[^.]*)*)\.\n", README)
     names = re.findall(r"`([^`]+)`", sentence)
     lines = [f"from {name} import *" for name in names[2:]]
     assert PRELUDE.splitlines() == [names[0], *lines] and names[1] == "from … import *"

@@ -28,7 +28,8 @@ from minigrad.runs.saving import write_whole
 
 HERE = Path(__file__).parent
 PAGES = ("explore", "softmax", "way-back", "why_half", "gpt")  # of explore/
-LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
+# An exponent as text, its value, and a colour.
+LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))
 
 
 def lines() -> Markup:

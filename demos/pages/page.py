@@ -1,7 +1,7 @@
 """Pages · Page: the file around a page, and the parts that many pages have.
 
-A page asks for nothing from outside: its style and its scripts are files beside it. Its policy
-allows these and no script inside of it.
+A page of the site has its style and its scripts in files beside it. A page alone has both inside of
+it, and its policy names the hashes of its scripts. Neither asks for anything from outside.
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     if chapter.number in pictures.CHAPTERS:
         body.append(_drawn(pictures.CHAPTERS[chapter.number]))
     elif chapter.number in PICTURES:
-        picture, alt = PICTURES[chapter.number]
-        narrow = "hero_narrow" if picture == "hero" else ""
-        body.append(parts.picture(picture, alt, narrow))
+        body.append(parts.picture(*PICTURES[chapter.number]))
     pages = [(other.page, _named(other)) for other in order]
     body += [*rows(book, source), turn(pages, order.index(chapter))]
     name = plain(_named(chapter))

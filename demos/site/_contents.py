@@ -78,16 +78,13 @@ The laboratory, attention/laboratory
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
 """
-PICTURES = {  # of demos/pictures/, with what it says
-    "0": ("first", "The graph of README's program: q and k, and the gradient at each box."),
-    "11": (
-        "hero",
-        "The gradient from the loss back to q, without the scale over with it: equal down to "
-        "the weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 "
-        "times smaller with 5 keys at d_k = 512.",
-    ),
+HERO = (  # what README's first picture says
+    "The gradient from the loss back to q, without the scale over with it: equal down to the "
+    "weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 times "
+    "smaller with 5 keys at d_k = 512."
+)
+PICTURES = {  # of demos/pictures/, for chapters that `demos.pictures` draws nothing for
     "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
-    "14": ("map", "A head that has learned to write backwards: places look at their mirror image."),
     "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
 }
 

@@ -15,7 +15,7 @@ from demos.pages.templates import fill
 from demos.pages.text import formula, inline
 from demos.pictures.bars import bars
 from demos.site._book import Book
-from demos.site._contents import PICTURES
+from demos.site._contents import HERO
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
     "A product q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
@@ -45,7 +45,7 @@ def landing(book: Book) -> Page:
         chapters=len(chapters),
         demos=len(files()),
         minutes=sum(x.minutes for x in evening),
-        alt=PICTURES["11"][1],
+        alt=HERO,
         loop=book.code(idea, loop.lineno, loop.end_lineno, skip),
         formula=formula,
         rule=rule,

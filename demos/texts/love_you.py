@@ -134,8 +134,7 @@ rank = np.linalg.matrix_rank(scores)
 marks.at_most("different columns of Q, K and V, together", sum(different[fixed]), 3, "d")
 marks.at_most("rank of the scores", rank, 1, "d")
 slips.unclear(
-    "The weights look like a random draw in the code, and the text does not say that they are "
-    "none.",
+    "The weights look like a random draw in the code, and the text does not say that they are not.",
     "The ranges hold one integer each: 1, 3 and 5 everywhere. All 64 columns of Q, K and V are "
     "equal, and the scores have rank 1.",
     f"Q, K and V have {different[fixed]} different columns, with Xavier's weights "
@@ -148,7 +147,8 @@ by_sum, by_order = (largest(attend(shuffled).data - attend(x).data) for attend i
 marks.at_most("features shuffled: outputs change by", by_sum, 0, ".0e")
 marks.at_least("features shuffled, Xavier's weights: outputs change by", by_order, 0.1, ".1f")
 slips.left_open(
-    "The text does not notice that attention then depends on a word by the sum of its row alone.",
+    "The text does not notice that attention then depends on a word only through the "
+    "sum of its row.",
     "Every word looks at the largest sum, in whatever order the 512 features are.",
     f"The features shuffled, each row by itself, change the outputs by {by_sum:.0e}; with Xavier's "
     f"weights by {by_order:.0e}.",

@@ -14,6 +14,7 @@ import pytest
 
 from demos import files
 from demos._files import docstring, resumable
+from demos.pictures import CHAPTERS as DRAWN
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 from tests.demos.test_texts import TEXTS, run_of
@@ -107,6 +108,7 @@ def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_lar
         if path.suffix in (".py", ".html", ".md"):
             shown |= set(re.findall(r'"pictures/(\w+)\.svg"', path.read_text("utf-8")))
     shown |= {name for name, _ in CHAPTERS_PICTURES.values()}
+    assert not {*CHAPTERS_PICTURES} & {*DRAWN}  # (a chapter that is drawn shows no file)
     assert sorted(shown) == [path.stem for path in PICTURES]
     assert all(path.stat().st_size < 100_000 for path in PICTURES)
 
