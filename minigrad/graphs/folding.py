@@ -400,6 +400,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
+        self.box_of = {box.id: box for box in self.boxes}
         self.noise = lost(self.vertices)
         low, high = self.limits or limits_around(self.strengths())
         if not 0 < low < high:

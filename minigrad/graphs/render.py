@@ -86,13 +86,12 @@ def _write(digraph: Any, drawing: Drawing, boxes: Sequence[Box], frame: tuple[st
 
 def _arrow(link: Link, drawing: Drawing) -> dict[str, str]:
     """Return an arrow's words, and its look if the gradient that goes back along it is wrong."""
-    boxes = {box.id: box for box in drawing.boxes}
     words = link.words
     look = {}
-    verdict = drawing.verdict(boxes[link.source])
+    verdict = drawing.verdict(drawing.box_of[link.source])
     if verdict is not None and verdict.agrees is False:
         look = {"color": OFF, "style": "dashed"}
-    if drawing.wrong_at(boxes[link.target], link.position):
+    if drawing.wrong_at(drawing.box_of[link.target], link.position):
         words = f"✗ {words}".rstrip()
         look |= {"fontcolor": OFF, "fontsize": "16", "penwidth": "2.5", "style": "solid"}
     return {"label": _plain(words)} | look if words else look
