@@ -90,7 +90,7 @@ class TensorWords(NDArrayOperatorsMixin):
     _array: np.ndarray[Any, Any]  # (chapter 1.1)
 
     # One of each kind: an operator, a comparison (which has no derivative), a method, the two
-    # methods that NumPy calls, and `backward`.
+    # methods that NumPy calls, and `backward` (chapter 2.2).
 
     def __add__(self, other: Any) -> Tensor:
         return RECORDED[np.add](self, other)
