@@ -253,7 +253,11 @@ def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
             "q (…, T, d_k) and k (…, S, d_k) have at least two axes and equally many features, "
             f"not 0: got {q.shape} and {k.shape}"
         )
-    return scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
+    if scale is None:
+        return 1 / math.sqrt(d_k)
+    if callable(scale):
+        return scale(d_k)
+    return scale
 
 
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:

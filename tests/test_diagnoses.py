@@ -107,6 +107,7 @@ def test_a_vjp_that_leaves_the_record_is_found_with_what_leaves_it(what, f, inpu
     assert gradcheck(f, *inputs, order=1)
     error = error_of(among_others(f) if composed else f, *inputs)
     assert (error.rule, error.input, kinds(error)) == ("suspect", 0, ["the record was left"])
+    assert error.order == 2
     assert "is wrong to second order" in said(error)
     assert f"because {what} leaves the record in the VJP" in said(error)
 
@@ -136,6 +137,7 @@ def test_a_rule_that_computes_another_thing_with_tensors_is_named():
 def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1(order):
     error = error_of(rule(lambda x: (x * x).mean(), lambda g, y, x: 2 * x / x.size), A, order=order)
     assert "-2 times the seed" in str(error) and error.rule == "suspect"
+    assert error.order == 1
     assert kinds(error) == ["ignores g"]
 
 
@@ -219,14 +221,14 @@ def test_a_named_input_is_named_and_a_fused_rule_is_diagnosed():
 def test_a_wrong_fused_value_names_its_rule():
     f = mg.fused(definition=np.exp)(lambda x, /: (np.exp(x) + 1, lambda g, y, needs: (g,)))
     error = error_of(f, A)
-    assert error.rule == "<lambda>"
+    assert (error.order, error.rule) == (None, "<lambda>")
     assert "the fused rule <lambda> and its definition differ" in str(error)
 
 
 def test_an_error_can_be_pickled_with_its_diagnoses():
     error = error_of(rule(np.exp, lambda g, y, x: -g * y), A)
     copy = pickle.loads(pickle.dumps(error))
-    assert (str(copy), copy.rule, copy.input) == (str(error), "suspect", 0)
+    assert (str(copy), copy.order, copy.rule, copy.input) == (str(error), 1, "suspect", 0)
     assert copy.diagnoses == error.diagnoses != ()
 
 

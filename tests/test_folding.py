@@ -10,6 +10,7 @@ import pytest
 
 from attention import Block, FeedForward, MultiHeadAttention, Transformer, attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
+from minigrad.graphs import folding
 from minigrad.graphs.folding import Folding
 from minigrad.graphs.operations import TABLE
 from minigrad.nn import Linear, Module, Sequential
@@ -71,6 +72,14 @@ MODELS = {
 }
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 depths = pytest.mark.parametrize("depth", [0, 1, 2, None])
+
+
+def test_the_large_network_of_the_first_sentence_has_as_many_operations_as_it_says():
+    model = sized(gpt2, num_blocks=12, attend=attention)
+    vertices = graph(cross_entropy(model(WORDS), WORDS)).vertices
+    number = sum(v.kind == "operation" for v in vertices)
+    sentence = f"has {number} operations on {len(model.parameters())} parameters."
+    assert sentence in " ".join(folding.__doc__.split())
 
 
 def moves(vertex):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from attention import MultiHeadAttention, attention
-from minigrad import Steps, Tensor, cross_entropy, graph, softmax
-from minigrad.graphs.names import numbered, unique_names
+from minigrad import Steps, Tensor, cross_entropy, graph, primitive, softmax
+from minigrad.graphs.names import numbered, spoken, unique_names
 from minigrad.graphs.render import draw_with, render
 from minigrad.graphs.scale import colour
 from minigrad.graphs.summary import Summary
@@ -48,6 +48,39 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     g = Tensor(np.ones(6), name="g")  # (a constant that has a name comes by an arrow)
     assert titles(graph(q.reshape(6) * g)) == ["q", "g", "multiply"]
     assert titles(graph(q.reshape(6))) == ["q", "reshape"]
+
+
+TRANSPOSES = [
+    (lambda k: k.mT, True, True),  # (of a matrix, and of a stack of matrices)
+    (lambda k: k.T, True, False),
+    (lambda k: k.transpose(), True, False),
+    (lambda k: np.swapaxes(k, k.ndim - 2, k.ndim - 1), True, True),
+    (lambda k: k.swapaxes(1, 0), True, False),
+    (lambda k: np.moveaxis(k, -1, -2), True, True),
+    (lambda k: k.transpose([*range(k.ndim - 2), -1, -2]), True, True),
+    (lambda k: k.transpose([*range(k.ndim)]), False, False),
+    (lambda k: k.swapaxes(0, 0), False, False),
+    (lambda k: k.reshape(k.shape), False, False),
+]
+
+
+@pytest.mark.parametrize("rearrange, of_a_matrix, of_a_stack", TRANSPOSES)
+def test_each_way_to_exchange_the_last_two_axes_is_called_transposed(
+    rearrange, of_a_matrix, of_a_stack
+):
+    for shape, is_transpose in (((3, 5), of_a_matrix), ((2, 3, 5), of_a_stack)):
+        drawing = graph(rearrange(leaf(*shape, name="k")) * 2.0)
+        _, moved, *_ = drawing.vertices
+        (link,) = [link for link in drawing.links if link.words]
+        assert moved.transposes == is_transpose
+        assert link.words.startswith("transposed → ") == is_transpose
+        assert (spoken(drawing.vertices)[1] == "kᵀ") == is_transpose
+
+
+def test_an_operation_of_a_user_is_not_called_transposed_by_its_name():
+    swapaxes = primitive(name="swapaxes")(lambda x, /, axis1=0, axis2=1: (x.T, lambda g, y: g.T))
+    assert not graph(swapaxes(leaf(3, 5))).vertices[-1].transposes
+    assert not graph(leaf(3).T).vertices[-1].transposes
 
 
 @pytest.mark.parametrize("dtype", [bool, "uint8", "int64", "float32", "float64"])

@@ -237,7 +237,7 @@ def _worth_telling(error: GradientError) -> list[str]:
     heading, *rest = message.removesuffix(compared.table if compared else "").splitlines()
     if error.diagnoses:
         return rest
-    if error.rule is None or compared is None or compared.order > 1 or not compared.differing:
+    if error.rule is None or compared is None or error.order == 2 or not compared.differing:
         return [*rest, heading]
     place = ""
     if compared.index:

@@ -38,7 +38,7 @@ from minigrad.checks.claims import Claims, GradientError
 from minigrad.checks.comparing import Trial, Wrong, compare
 from minigrad.checks.culprit import Alone
 from minigrad.checks.differences import difference
-from minigrad.checks.explaining import doubts, elements
+from minigrad.checks.explaining import MOST_ELEMENTS, doubts, elements
 from minigrad.engine.autograd import check_seed, gradients
 from minigrad.engine.record import recording
 from minigrad.engine.replay import behind
@@ -47,7 +47,6 @@ from minigrad.engine.tensor import Array, Tensor
 
 RTOL = 1e-8
 NEAR = 2.0**-8  # of the size of what moves: a step that shows how far a gradient is off
-MOST_ELEMENTS = 64  # of a tensor that is looked at element by element
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,7 @@ def looked_at(trial: Trial, rng: np.random.Generator) -> tuple[float, Array]:
         length = np.sqrt(np.mean(point**2)) or 1.0
         claimed = directions.reshape(MOST_ELEMENTS, -1) @ gradient
         seen = np.array([slope(trial, length * u) / length for u in directions])
-        worst = elements(trial, 1).worst
+        worst = elements(trial).worst
     apart, true = np.linalg.norm(claimed - seen), np.linalg.norm(seen)
     if np.isnan(apart):
         return math.nan, worst

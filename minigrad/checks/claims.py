@@ -40,7 +40,6 @@ from minigrad.engine.tensor import Array, Tensor
 class Elements:
     """The elements of a gradient that is wrong, compared one by one.
 
-    order      of the gradient: 1, or 2
     differing  how many of the elements that were looked at differ
     how_many   the same in words: "2 of 5 elements differ"
     worst      the flat indices of those that are furthest off, the worst first
@@ -49,7 +48,6 @@ class Elements:
     table      a row for each of the worst
     """
 
-    order: int
     differing: int
     how_many: str
     worst: Array
@@ -62,9 +60,13 @@ class Elements:
 class GradientError(AssertionError):
     """The analytic and the numerical gradient differ by more than both tolerances allow.
 
-    rule       the name of the operation that is wrong, or None if no single one is
+    order      which derivative is wrong, 1 or 2; None if a fused rule has another value than its
+               definition
+    rule       the name of the first operation of the record whose derivative is wrong, or of such a
+               fused rule; None if none was found wrong alone, or a doubt remains
     input      which of that operation's inputs has the wrong VJP (from 0 on), or None
-    diagnoses  the mistakes that explain it, a sentence each, the most specific first
+    diagnoses  the sentences that explain it, the most specific first: a mistake, or why the
+               difference is not to be believed
     elements   the elements of the gradient, if they were compared one by one, or None. Their table
                is the end of the message
     """
@@ -73,13 +75,18 @@ class GradientError(AssertionError):
         self,
         message: str = "",
         *,
+        order: int | None = None,
         rule: str | None = None,
         input: int | None = None,
         diagnoses: tuple[str, ...] = (),
         elements: Elements | None = None,
     ) -> None:
         super().__init__(message)
-        self.rule, self.input, self.diagnoses, self.elements = rule, input, diagnoses, elements
+        self.order = order
+        self.rule = rule
+        self.input = input
+        self.diagnoses = diagnoses
+        self.elements = elements
 
 
 @dataclass

@@ -17,7 +17,7 @@ from minigrad.checks.differences import EPS, lengths, slopes
 from minigrad.engine.tensor import Array
 
 DIRECTIONS = 3
-# From this many resolutions on a difference counts as an error. A resolution is an estimate
+# A difference of more than this many resolutions counts as an error. A resolution is an estimate
 # itself: on the rules of chapter 3 the true error is seldom above three of them.
 DOUBT = 20.0
 BAND = 1e4  # how much the elements of one band may differ in their part of the slope
@@ -90,14 +90,18 @@ class Trial:
             if not abs(near - slope) <= DOUBT * coarse_near:
                 slope, coarse = near, coarse_near
                 verdict = self._verdict(rtol * typical, claim, slope, coarse)
+        if verdict == "WRONG":
             small = self.length / np.where(self.point == 0, self.length, np.abs(self.point))
-        if verdict == "WRONG" and (size := max(self.length.max(), small.max())) > 1024:
-            # A third look, with steps of at most 1/8, and of a part of a small element. It can only
-            # withdraw the accusation, where it sees the slope that is claimed and rules out the
-            # slope that longer steps saw.
-            near, coarse_near = (size * x for x in self.slope(u / size))
-            if abs(claim - near) <= max(rtol * typical, DOUBT * coarse_near) < abs(slope - near):
-                verdict, doubt = "unresolved", LESS.format(self.claims.names[self.i])
+            size = max(self.length.max(), small.max())
+            if size > 1024:
+                # A third look, with steps of at most 1/8, and of a part of a small element. It can
+                # only withdraw the accusation, where it sees the slope that is claimed and rules
+                # out the slope that longer steps saw.
+                near, coarse_near = (size * x for x in self.slope(u / size))
+                close = max(rtol * typical, DOUBT * coarse_near)
+                if abs(claim - near) <= close < abs(slope - near):
+                    verdict = "unresolved"
+                    doubt = LESS.format(self.claims.names[self.i])
         if verdict == "unresolved" and band is True and self._is_still(u):
             names, j = self.claims.names, self.j
             if self.claims.order == 1:
@@ -138,8 +142,9 @@ class Trial:
         # No slope was claimed and φ did not move. That agrees only if a small slope could be seen.
         size = self.claims.magnitude[self.j]
         fine = abs(slope) <= 8 * EPS * size and DOUBT * coarse <= 1e-6 * size
-        quiet = close == 0 == claim and fine
-        return "zero" if quiet else "unresolved"
+        if close == 0 and claim == 0 and fine:
+            return "zero"
+        return "unresolved"
 
 
 class Wrong(GradientError):
@@ -149,11 +154,13 @@ class Wrong(GradientError):
     """
 
     def __init__(self, trial: Trial, analytic: float, numerical: float) -> None:
-        self.order, what = trial.claims.order, trial.claims.derivative(trial.i, trial.j)
+        order = trial.claims.order
+        what = trial.claims.derivative(trial.i, trial.j)
         super().__init__(
-            f"order {self.order}: {what} is wrong (shape {trial.point.shape}): along a random "
+            f"order {order}: {what} is wrong (shape {trial.point.shape}): along a random "
             f"direction it claims {analytic:.6e}, the difference is {numerical:.6e}",
-            input=trial.j if self.order == 2 else trial.i,
+            order=order,
+            input=trial.j if order == 2 else trial.i,
         )
         self.trial = trial
 
@@ -163,6 +170,15 @@ def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -
 
     `claims` are of first order. If order is 2, those of second order are compared as well.
     """
+    comparisons = _of_one_order(claims, rtol, rng)
+    _refuse_an_ignored_seed(claims)
+    if order == 2:
+        comparisons += _of_one_order(second_order(claims, rng), rtol, rng)
+    return comparisons
+
+
+def _of_one_order(claims: Claims, rtol: float, rng: np.random.Generator) -> list[Comparison]:
+    """Return the comparisons of claims of first order, or of second; raise if one is wrong."""
     comparisons = []
     for i, point in enumerate(claims.points[: len(claims.analytic[0])]):
         directions = [lengths(point) * rng.standard_normal(point.shape) for _ in range(DIRECTIONS)]
@@ -181,12 +197,8 @@ def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -
                 comparison = trial.compare(rtol, u, slope, coarse, band)
                 if comparison.doubt:
                     tried.append(comparison)
-            least = lambda c: (VERDICTS.index(c.verdict), bool(c.doubt), c.error)
-            comparisons.append(max(tried, key=least))
-    if claims.order == 1:
-        _refuse_an_ignored_seed(claims)
-    if claims.order < order:
-        comparisons += compare(second_order(claims, rng), order, rtol, rng)
+            unconvincing = lambda c: (VERDICTS.index(c.verdict), bool(c.doubt), c.error)
+            comparisons.append(max(tried, key=unconvincing))
     return comparisons
 
 
@@ -222,5 +234,6 @@ def _refuse_an_ignored_seed(claims: Claims) -> None:
             raise GradientError(
                 f"order 1: ∂L/∂{claims.names[i]} is wrong: it is not proportional to the gradient "
                 "that arrives at f's output (-2 times the seed does not give -2 times it)",
+                order=1,
                 input=i,
             )

@@ -2,7 +2,7 @@
 
 What does somebody need who has made a mistake? Which rule it is in, which of the rule's VJPs, and
 what kind of mistake; then the numbers, to look closer. The message has these parts in this order.
-If no mistake fits, none is said.
+If no known mistake fits, the message names none.
 
     >>> from minigrad import GradientError, gradcheck, primitive
     >>> @primitive
@@ -46,15 +46,19 @@ def explained(
     found: GradientError, claims: Claims, rtol: float, rng: np.random.Generator
 ) -> GradientError:
     """Return the error with its explanation: the rule, the input, the mistakes, and the table."""
-    order, heading, compared = 2, str(found), None
+    order = 2
+    heading = str(found)
+    compared = None
     reasons: list[str] = []
     if isinstance(found, Wrong):
-        order = found.order
-        compared = elements(found.trial, order)
+        order = found.trial.claims.order
+        compared = elements(found.trial)
         heading += f"; {compared.how_many}"
         reasons += doubts(found, compared.worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
-    lines, name, i = [heading], None, None
+    lines = [heading]
+    name = None
+    i = None
     named = [] if reasons else search.wrong  # while there is a doubt, no rule is named
     unsure = search.unsure + len(search.wrong) - len(named)
     if named:
@@ -81,8 +85,14 @@ def explained(
     lines += reasons
     if compared is not None:
         lines.append(compared.table)
-    message, diagnoses = "\n".join(lines), tuple(reasons)
-    return GradientError(message, rule=name, input=i, diagnoses=diagnoses, elements=compared)
+    return GradientError(
+        "\n".join(lines),
+        order=found.order,
+        rule=name,
+        input=i,
+        diagnoses=tuple(reasons),
+        elements=compared,
+    )
 
 
 # ---------------------------------------------------------------- the record left, and doubts
@@ -131,7 +141,7 @@ def doubts(wrong: Wrong, chosen: Array) -> list[str]:
 # ---------------------------------------------------------------- the table of elements
 
 
-def elements(trial: Trial, order: int) -> Elements:
+def elements(trial: Trial) -> Elements:
     """Compare the elements of a gradient one by one: at most 64, those that are furthest off."""
     point, gradient = trial.point, trial.gradient.ravel()
     chosen = np.arange(point.size)
@@ -166,7 +176,6 @@ def elements(trial: Trial, order: int) -> Elements:
     )
     worst = rows[0]
     return Elements(
-        order=order,
         differing=int(differ.sum()),
         how_many=how_many,
         worst=chosen[rows],

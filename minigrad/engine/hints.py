@@ -26,7 +26,7 @@ OTHER_WORDS: dict[str, str] = {
     "contiguous": "t itself",
     "cpu": "t itself",
     "cuda": "t itself: there is no other device",
-    "decay=": "weight_decay= of AdamW",  # (our own word, before it was PyTorch's)
+    "decay=": "weight_decay= of AdamW",  # (AdamW's option, before it was renamed)
     "dim": "t.ndim",
     "dim=": "axis=",
     "double": "t.astype(np.float64)",
@@ -128,8 +128,8 @@ def refuse_name(module: str, name: str) -> NoReturn:
 def complete(error: TypeError, function: Callable[..., Any], options: Iterable[str]) -> None:
     """Complete Python's error about a call of the function, if another word or `rng` is meant.
 
-    A former name of an option, or PyTorch's, gets ours if the function has it; a missing `rng` gets
-    the way to make one.
+    A former name of an option, or PyTorch's, gets our word: another option of this function, if it
+    has that option, or whatever else the row says. A missing `rng` gets the way to make one.
     """
     said = str(error).partition(". Did you mean")[0]  # (the guess of Python 3.13)
     if not said.startswith(f"{function.__qualname__}() "):  # an error inside of it

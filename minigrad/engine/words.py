@@ -8,9 +8,9 @@ writes a node. Three of its rows:
 
     np.add: ops.add        np.sum: ops.sum        np.exp: ops.exp
 
-The table stands in this chapter, and starts empty. Its rows name the operations of chapter 3, which
-are made for Tensors and so come later; `minigrad/functional/table.py` adds them. Words of three
-kinds are looked up:
+The table stands in this chapter, and starts empty. Its rows name the operations of chapters 3 and
+6, which are made for Tensors and so come later; `minigrad/functional/table.py` adds them. Words of
+three kinds are looked up:
 
 - An operator: Python turns `a + b` into `a.__add__(b)`, which is `RECORDED[np.add](a, b)`.
 - A method: `t.sum(axis=0)` is `RECORDED[np.sum](t, axis=0)`.
@@ -89,8 +89,8 @@ class TensorWords(NDArrayOperatorsMixin):
 
     _array: np.ndarray[Any, Any]  # (chapter 1.1)
 
-    # One of each kind: an operator, a comparison (which has no derivative), a method, and the two
-    # methods that NumPy calls.
+    # One of each kind: an operator, a comparison (which has no derivative), a method, the two
+    # methods that NumPy calls, and `backward` (chapter 2.2).
 
     def __add__(self, other: Any) -> Tensor:
         return RECORDED[np.add](self, other)
@@ -164,7 +164,7 @@ class TensorWords(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Tensor:
         return RECORDED[np.ndarray.__getitem__](self, index)
 
-    # (Comparisons have no useful derivative, it is 0 almost everywhere: plain arrays.)
+    # (The derivative of a comparison is 0 almost everywhere, so comparisons give plain arrays.)
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, str):  # as in `scale == "auto"`: Python then says that they differ

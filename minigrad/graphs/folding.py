@@ -1,6 +1,7 @@
 """Folding: which of a record's tensors get a box of their own.
 
-A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer boxes:
+The loss of a GPT of twelve blocks, whose attention is not fused, has 295 operations on 196
+parameters. A drawing has fewer boxes:
 
 - A parameter stands inside the box of the operation that uses it. (Other leaves are boxes. A
   layer's leaf is one too if it is the operation's only input: the box would have no arrow.)
@@ -222,8 +223,9 @@ class Folding:
     def _key(self, group: Group, n: int) -> tuple[list[str], list[Any], list[Any]]:
         """Return what is called; what is equal for groups that are alike; and their settings.
 
-        Equal are the layers' classes and names, but for numbers, and the operations, one by one:
-        name, shape, and inputs, which are a result of the group, or from outside the first tensor,
+        Two groups are alike if their layers have the same classes, and the same names up to
+        numbers, and if their operations agree in name, shape and inputs. An input from inside the
+        group is compared by its place there; one from outside by when it first occurs: the first,
         the second, and so on. Settings are options, and constants that are numbers or broadcast. A
         layer that is used again has its own. (Other constants are data, or frozen.)
         """

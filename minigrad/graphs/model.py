@@ -18,7 +18,14 @@ from minigrad.checks.agreeing import Verdict
 from minigrad.engine.record import Node
 from minigrad.engine.replay import inputs_of
 from minigrad.engine.tensor import Array, Tensor, result
-from minigrad.graphs.operations import UNKNOWN, Facts, Rule, options_text, printable
+from minigrad.graphs.operations import (
+    UNKNOWN,
+    Facts,
+    Rule,
+    options_text,
+    printable,
+    transposes,
+)
 from minigrad.graphs.summary import Summary, dtype_name, rounded, shown
 
 
@@ -50,13 +57,15 @@ class Vertex:
     value      a summary of its array
     gradient   a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
     named      whether the title is a name that somebody gave
-    parameter  whether it is a leaf that a layer holds
+    parameter  whether it is a leaf that a layer or `names=` names, or one whose own name looks like
+               that of a layer's leaf (weight, bias, gain, or a name with a dot)
     modules    the modules that were being called when it was computed, the outermost first
     line       the line of source that computed it, "demos/one.py, line 12"
                (modules and line are known from `Steps` alone)
     rule       what is known about the operation's rule; None for leaves and constants
     verdict    what differences say of the gradient at it; None if they were not asked
     settings   all options in full, to compare operations with: `options` may be shortened
+    transposes whether it exchanges the last two axes, and no others
     """
 
     number: int
@@ -76,16 +85,12 @@ class Vertex:
     rule: Rule | None = None
     verdict: Verdict | None = None
     settings: str = field(default="", repr=False)
+    transposes: bool = field(default=False, repr=False)
 
     @property
     def facts(self) -> Facts:
         """The operation's entry in the table of operations."""
         return UNKNOWN if self.rule is None else self.rule.facts
-
-    @property
-    def transposes(self) -> bool:
-        """True if it exchanges the last two axes."""
-        return self.options in ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
 
     @property
     def grad_rms(self) -> float | None:
@@ -157,6 +162,7 @@ class Model:
         if node is not None:
             kind, title = "operation", node.rule.__name__
             known |= {"operation": title, "rule": Rule.of(node.rule)}
+            known["transposes"] = transposes(node.rule, node.options, t.ndim)
             if node.options:
                 known["options"] = options_text(node.rule, node.options, t.shape)
                 known["settings"] = repr(node.options)

@@ -33,8 +33,9 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
 def spoken(vertices: Sequence[Vertex]) -> list[str]:
     """Return what a person calls each tensor: its name, or one composed of up to twelve characters.
 
-    The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c. The
-    result of a layer that is one operation is called by the layer's name, as its box is.
+    The result of q @ k.mT is called q·kᵀ. If that is too long, the name has only the last
+    input: × c. The result of a layer that is one operation is called by the layer's name, as its
+    box is.
     """
     names: list[str] = []
     inside = Counter(s for v in vertices if v.operation and not v.facts.moves for s in v.modules)

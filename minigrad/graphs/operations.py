@@ -54,7 +54,7 @@ TABLE = {
     "subtract": Facts(("{} -", "- {}"), copied=BOTH, added=BOTH, said="{} - {}"),
     "sum": Facts(said="Σ {}"),
     "swapaxes": Facts(moves=True, said="{}ᵀ"),
-    "transpose": Facts(moves=True),
+    "transpose": Facts(moves=True, said="{}ᵀ"),
     "where": Facts(copied=(0, 1, 2)),
 }
 
@@ -144,6 +144,21 @@ def formulas(docstring: str) -> tuple[str, tuple[str, ...]]:
         if in_display:
             displayed.append(line[4:])
     return lines[0], tuple(displayed)
+
+
+def transposes(rule: Any, options: Mapping[str, Any], ndim: int) -> bool:
+    """Return whether an operation exchanges the last two axes of x, and no others."""
+    if not ours(rule) or ndim < 2:
+        return False
+    if rule.__name__ == "swapaxes":
+        exchanged = {options["axis1"] % ndim, options["axis2"] % ndim}
+        return exchanged == {ndim - 2, ndim - 1}
+    if rule.__name__ == "transpose":
+        axes = options.get("axes")
+        if axes is None:  # all axes reversed
+            return ndim == 2
+        return [axis % ndim for axis in axes] == [*range(ndim - 2), ndim - 1, ndim - 2]
+    return False
 
 
 def options_text(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> str:

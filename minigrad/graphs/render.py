@@ -6,10 +6,10 @@ DOT language: one statement for each box and each arrow, and a cluster for each 
 `graphviz-pure`, a wheel that contains the same layout engine. Where no program can be started, as
 in a browser, a function can draw (`draw_with`).
 
-Colour says one thing only, the size of a gradient, or, with verdicts, whether it is right (a wrong
-one is dashed as well). All else can be told without it: a leaf is
-rounded with a thick line, a closed layer has a double line, a gradient of 0 a dashed one, and each
-gradient is written as a number.
+With gradients, colour is the size of a gradient; with verdicts, it is whether the gradient is right
+(a wrong one is dashed as well). Without either, a leaf is green and an operation blue. All of this
+can be read without colour: a leaf is rounded with a thick line, a closed layer has a double line, a
+gradient of 0 a dashed one, and each gradient is written as a number.
 """
 
 from __future__ import annotations
