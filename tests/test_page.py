@@ -132,6 +132,15 @@ def test_the_arrow_in_use_turns_round_and_boxes_become_blue_and_then_have_a_grad
     assert page.locator(".box.gradient").count() == page.locator(".box").count()
 
 
+def test_where_no_gradient_falls_it_opens_at_the_start(tmp_path):
+    x = Tensor([2.0, 4.0], requires_grad=True, name="x")
+    with Steps() as steps:
+        loss = (x * x).sum()
+    steps.backward(loss)
+    text = steps.save(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "falls most" not in text and '"stations":[{"name":"start"' in text
+
+
 def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit, tmp_path):
     pair = [head(1 / 8, keys=5), head(1.0, keys=5)]
     page = visit(pair[0].save(tmp_path / "x.html", beside=pair[1], titles=("with", "without")))

@@ -292,11 +292,14 @@ def _least(vertices: Sequence[Vertex], contributions: Sequence[Contribution]) ->
 def _stations(passes: Sequence[Pass], at: str | None) -> list[Data]:
     """Return the places that a reader is offered; the first of them is where the page opens.
 
-    The step that matters is the contribution that falls most, in one of the passes.
+    The step that matters is the contribution that falls most, in one of the passes. Where none
+    falls, the first is the start.
     """
     _, first, contributions = passes[0]
     start = sum(bool(v.operation) for v in first.vertices) + 1
-    matters = min(_least(drawing.vertices, sent) for _, drawing, sent in passes)[1]
+    share, matters = min(_least(drawing.vertices, sent) for _, drawing, sent in passes)
+    if share >= 1:
+        matters = 0
     sent = [*enumerate(contributions, start)]
     if at is not None:
         names = spoken(first.vertices)
