@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from demos.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +43,11 @@ def demo_here(*arguments):
     stdout, stderr = io.StringIO(), io.StringIO()
     sys.argv = ["demos", *map(str, arguments)]
     try:
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        with (
+            contextlib.redirect_stdout(stdout),
+            contextlib.redirect_stderr(stderr),
+            np.errstate(),  # (`recall` sets what NumPy warns of)
+        ):
             main()
     except SystemExit as end:
         code = end.code

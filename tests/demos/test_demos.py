@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from demos import files
-from demos._files import docstring, resumable
+from demos._files import COMMANDS, docstring, resumable
 from demos.pictures import CHAPTERS as DRAWN
 from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
@@ -172,7 +172,7 @@ def test_an_unknown_demo_is_one_sentence_with_a_guess():
     assert done.returncode == 2
     guess, _, names = done.stderr.strip().partition(": the demos are ")
     assert guess == "there is no demo 'scalign' (did you mean scaling?)"
-    assert names.split(", ") == list(files())
+    assert names.split(", ") == [*files(), *COMMANDS]
 
 
 def test_a_reader_that_has_read_enough_ends_a_demo_without_a_traceback(tmp_path):
