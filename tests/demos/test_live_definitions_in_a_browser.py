@@ -112,7 +112,7 @@ def test_reset_of_lines_that_were_not_used_leaves_the_blocks_as_they_are(tab):
     tab.until("!blocks[0].running && blocks[0].ran")
     bar(tab, "softmax").get_by_role("button", name="Edit").click()
     bar(tab, "softmax").get_by_role("button", name="Reset").click()
-    assert tab.js("blocks[0].after.innerText") == "42"
+    assert tab.js("blocks[0].after.innerText").strip() == "42"
     assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True]
     assert tab.js("all('.bar.on').length") == 1
     tab.js("blocks[0].reset()")

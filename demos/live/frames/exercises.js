@@ -8,6 +8,7 @@
 
 const KEY = "minigrad.exercises";
 const ASIDE = `${KEY}.before`;  // where something of another kind is put
+const REPLACED = `${KEY}.replaced`;  // of sessionStorage: what the last Load has replaced, until the learner types
 
 function parsed(text) {  // null if it is of another kind
   try {
@@ -73,14 +74,22 @@ function save() {
   URL.revokeObjectURL(link.href);
 }
 
-// Take over what a file has, and return what was there before; null if it is of another kind.
+// Take over what a file has, and return what was there before (null: nothing).
 function take(found) {
   const before = kept.read(), taken = { ...before, files: {}, solved: before.solved };
   for (const [name, text] of Object.entries(found.files)) {
-    taken.files[name] = before.files[name];
-    kept.write(name, text, found.solved.includes(name));
+    taken.files[name] = before.files[name] ?? null;
+    kept.write(name, text ?? undefined, found.solved.includes(name));
   }
   return taken;
+}
+
+function replacedByLoad() {
+  try { return JSON.parse(sessionStorage.getItem(REPLACED)); } catch { return null; }
+}
+
+function keepReplaced(value) {
+  try { sessionStorage.setItem(REPLACED, JSON.stringify(value)); } catch { /* (until the page is left) */ }
 }
 
 // A line for what goes on, and one for the way back, which nothing else may take away.
@@ -89,6 +98,17 @@ const saidLines = () => [1, 2].map(() => make("p", { className: "status", role: 
 // Buttons for both; `renew` shows what is kept now. `status` gets a sentence, and `way` one with the
 // button that leads back.
 function fileButtons(renew, status, way) {
+  function offer({ said, before }) {
+    way.replaceChildren(said, plainButton("Undo", () => {
+      take(before);
+      renew();
+      keepReplaced(null);
+      way.textContent = "As it was before.";
+    }));
+  }
+
+  const left = replacedByLoad();
+  if (left) offer(left);
   const input = make("input", { type: "file", accept: ".json", hidden: true });
   input.addEventListener("change", async () => {
     const [file] = input.files;
@@ -100,13 +120,10 @@ function fileButtons(renew, status, way) {
     }
     const before = take(found), names = Object.keys(found.files);
     renew();
-    const undo = plainButton("Undo", () => {
-      take(before);
-      renew();
-      way.textContent = "As it was before.";
-    });
     const count = names.length === 1 ? "1 exercise is" : `${names.length} exercises are`;
-    way.replaceChildren(`${count} loaded from ${file.name}, ${found.solved.length} solved. `, undo);
+    const loaded = { said: `${count} loaded from ${file.name}, ${found.solved.length} solved. `, before };
+    offer(loaded);
+    keepReplaced(loaded);
   });
   return [plainButton("Save", save), plainButton("Load", () => input.click()), input];
 }
@@ -119,7 +136,7 @@ function exercise(place) {
   const answer = make("div", { className: "answer", tabIndex: -1 });
   const [status, way] = saidLines();
   const numbers = make("pre", { className: "numbers", ariaHidden: "true" });
-  const changed = () => { count(); kept.write(name, whole(), false); };
+  const changed = () => { count(); kept.write(name, whole(), false); keepReplaced(null); };
   const write = editor("", `Your file ${name}.py`, { changed, run: () => check() });
   let checking = false;
   let hidden = head;  // what of the learner's file is not in the editor
