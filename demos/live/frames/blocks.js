@@ -120,6 +120,7 @@ class Block {
     });
     this.ran = right !== null && !failed;
     this.says("Run");
+    if (this.resetButton.hidden) this.bar.classList.remove("on");  // (Reset has ended it)
     const seconds = `${((performance.now() - began) / 1000).toFixed(1)} s`;
     const verdict = this.editing ? seconds : `${right ? "As" : "Not as"} in the book, ${seconds}`;
     this.status.textContent = this.ran ? verdict + more : "";
