@@ -30,7 +30,7 @@ def change(tab, name, old, new):
     """Edit a definition and use the changed lines; return what is told under it."""
     bar(tab, name).get_by_role("button", name="Edit").click()
     area = tab.page.get_by_label(f"The lines of {name}")
-    text = area.input_value()
+    text = tab.js(f"definitions.find((each) => each.name === {name!r}).book")
     assert old in text
     area.fill(text.replace(old, new))
     area.press("Control+Enter")
@@ -46,7 +46,7 @@ def answered(tab, name):
 def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab, findings):
     known = BREAKS["minigrad.ops.softmaxes", "softmax"][0]
     told = change(tab, "softmax", known.old, known.new)
-    assert told.startswith("Your lines are in use, wherever the project knows them.")
+    assert told.startswith("Your lines are in use everywhere in the project.")
     assert "✗ gradcheck: the rule softmax is wrong, in its VJP for input 0." in told
     assert "1.013" in told and "0.000" in told
     assert tab.js("all('.verdict img')[0].naturalWidth") > 300
@@ -64,6 +64,66 @@ def test_a_broken_softmax_is_told_marked_reaches_attention_and_is_reset(tab, fin
     assert tab.js("all('.verdict:not(.breaks *), .differs, .editor').length") == 0
     done, _ = tab.ask({"run": check, "of": "minigrad.ops.softmaxes"})
     assert done is True  # (a new Python)
+
+
+def shown(tab):
+    """Return what a run or a judgement has left in the blocks, and what of it is not the book's."""
+    rows = tab.js("all('.console .got').map((each) => each.textContent)")
+    return rows, tab.js("all('.differs, .out.book').map((each) => each.textContent)")
+
+
+def test_right_lines_take_back_what_wrong_lines_have_marked(tab):
+    tab.js("blocks[0].run()")
+    tab.until("!blocks[0].running && blocks[0].ran")
+    assert shown(tab)[0] and not shown(tab)[1]
+    known = BREAKS["minigrad.ops.softmaxes", "softmax"][0]
+    change(tab, "softmax", known.old, known.new)
+    assert shown(tab) == (["array([0.9, 0. ])"], ["array([0.9, 0. ])", "array([ 0.09, -0.09])"])
+    area = tab.page.get_by_label("The lines of softmax")
+    area.fill(area.input_value().replace(known.new, known.old))
+    area.press("Control+Enter")
+    tab.until("definitions[0].running")
+    assert "✓ gradcheck" in answered(tab, "softmax")
+    assert shown(tab) == ([], [])
+    assert tab.js("blocks.filter((each) => !each.resetButton.hidden).length") == 0
+
+
+def test_reset_while_lines_are_judged_leaves_a_new_python_and_the_typed_lines(tab):
+    tab.js("definitions[0].editing && definitions[0].reset()")
+    bar(tab, "log_softmax").get_by_role("button", name="Edit").click()
+    area = tab.page.get_by_label("The lines of log_softmax")
+    typed = area.input_value() + "# mine\n"
+    area.fill(typed)
+    area.press("Control+Enter")
+    tab.until("definitions[1].running")
+    bar(tab, "log_softmax").get_by_role("button", name="Reset").click()
+    assert answered(tab, "log_softmax") == "\n" and tab.js("python.worker") is None
+    bar(tab, "log_softmax").get_by_role("button", name="Edit").click()
+    assert area.input_value() == typed
+    tab.page.get_by_role("button", name="The book's lines").click()
+    assert area.input_value() == tab.js("definitions[1].book")
+    bar(tab, "log_softmax").get_by_role("button", name="Reset").click()
+
+
+def test_reset_of_lines_that_were_not_used_leaves_the_blocks_as_they_are(tab):
+    tab.js("blocks[0].edit()")
+    tab.page.get_by_label("Example 1").fill("6 * 7")
+    tab.js("blocks[0].run()")
+    tab.until("!blocks[0].running && blocks[0].ran")
+    bar(tab, "softmax").get_by_role("button", name="Edit").click()
+    bar(tab, "softmax").get_by_role("button", name="Reset").click()
+    assert tab.js("blocks[0].after.innerText").strip() == "42"
+    assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True]
+    assert tab.js("all('.bar.on').length") == 1
+    tab.js("blocks[0].reset()")
+
+
+def test_what_could_not_be_judged_is_neither_right_nor_wrong(tab):
+    answer = {"heading": "H", "reason": "", "numbers": None, "picture": None, "examples": []}
+    for right, sign in ((True, "✓"), (False, "✗"), (None, "?")):
+        box = tab.js("(answer) => told(answer).outerHTML", {**answer, "right": right})
+        assert f"<b>{sign} H</b>" in box
+        assert ("unjudged" in box) == (right is None)
 
 
 def test_a_syntax_error_is_a_sentence_and_the_lines_stay(tab):

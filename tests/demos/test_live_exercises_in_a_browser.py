@@ -37,9 +37,9 @@ def fresh(tab):
 
     def fresh(file, text=None):
         tab.go(LIST)
-        tab.js(
-            "localStorage.clear(); sessionStorage.removeItem('minigrad.try'); kept.unwritten = {}"
-        )
+        tab.js("localStorage.clear(); kept.unwritten = {}")
+        for key in ("minigrad.try", "minigrad.try.aside", "minigrad.exercises.replaced"):
+            tab.js("key => sessionStorage.removeItem(key)", key)
         if text is not None:
             tab.js("text => localStorage.setItem(KEY, text)", text)
         tab.go(file)
@@ -181,6 +181,24 @@ def test_begin_again_can_be_taken_back(fresh):
     assert in_editor(tab) == typed
 
 
+def test_begin_again_and_check_and_a_reload_lose_nothing(fresh):
+    tab = fresh(SLOPE)
+    write(tab, solution("e01_slope"))
+    click(tab, "Begin again")
+    assert answer(tab) != "Solved." and in_editor(tab) == below(stub("e01_slope"))
+    assert stored(tab)["files"] == {"e01_slope": solution("e01_slope")}
+    click(tab, "My lines back")
+    assert in_editor(tab) == below(solution("e01_slope"))
+    click(tab, "Begin again")
+    tab.page.reload()
+    assert in_editor(tab) == below(solution("e01_slope"))
+    click(tab, "Begin again")
+    tab.page.locator(".editor textarea").fill("a = 1")
+    click(tab, "My lines back")
+    tab.page.reload()
+    assert in_editor(tab) == below(solution("e01_slope"))
+
+
 def test_save_and_load_are_one_file_which_the_terminal_reads(fresh, tmp_path):
     tab = fresh(SLOPE)
     write(tab, solution("e01_slope"))
@@ -192,8 +210,10 @@ def test_save_and_load_are_one_file_which_the_terminal_reads(fresh, tmp_path):
     assert unpacked(path) == ({"e01_slope": solution("e01_slope")}, ["e01_slope"])
     write(tab, stub("e01_slope"))
     tab.page.set_input_files("input[type=file]", path)
-    tab.until("document.querySelector('.status').textContent.startsWith('1 exercise is loaded')")
+    tab.until("all('.status')[1].textContent.startsWith('1 exercise is loaded')")
     assert in_editor(tab) == below(solution("e01_slope")) and stored(tab)["solved"] == ["e01_slope"]
+    assert answer(tab) == "Solved."  # (which leaves the way back)
+    tab.page.reload()
     click(tab, "Undo")
     assert in_editor(tab) == below(stub("e01_slope")) and stored(tab)["solved"] == []
     path.write_text('{"files": 1}')
@@ -266,6 +286,15 @@ def test_a_loop_is_stopped_by_the_clock_and_by_the_button(fresh):
     assert in_editor(tab) == below(text)
 
 
+def test_check_waits_for_what_is_not_a_check(fresh):
+    tab = fresh(SLOPE)
+    write(tab, solution("e01_slope"))
+    tab.js("window.first = python.ask({ run: 'sum(range(10**6))', of: 'minigrad' }); 0")
+    worker = "window.worker ??= python.worker, window.worker === python.worker"
+    assert tab.js(f"python.busy && ({worker})")
+    assert answer(tab) == "Solved." and tab.js(worker)
+
+
 def test_what_nothing_interrupts_ends_with_its_python(fresh):
     tab = fresh(SLOPE)
     tab.ask({"run": "1", "of": "minigrad"})  # (Python is there)
@@ -296,8 +325,13 @@ def test_the_programs_of_try_are_those_of_the_page_and_what_is_typed_comes_back(
     tab.page.locator(".editor textarea").fill("mine = 1")
     click(tab, "Your own rule")
     assert in_editor(tab) == programs()["Your own rule"].rstrip()
+    click(tab, "Both passes")  # (a second program)
+    run(tab)
+    tab.page.reload()
+    assert in_editor(tab) == programs()["Both passes of your own code"].rstrip()
     click(tab, "My lines back")
     assert in_editor(tab) == "mine = 1"
+    assert tab.page.get_by_role("button", name="My lines back").count() == 0
     tab.page.reload()
     assert in_editor(tab) == "mine = 1"
 

@@ -168,6 +168,15 @@ def test_an_endless_loop_is_stopped_and_nothing_typed_is_lost(tab):
     button(tab, 1, "Stop").click()
     assert wait(tab, 1) == "It needs the block above. Not all of that ran to its end."
     assert run(tab, 0, "1 + 1\n").endswith("s.\n2")
+    tab.page.locator(".editor textarea").fill(text)
+    button(tab, 0, "Run").click()
+    tab.until("blocks[0].after.innerText.includes('begins')")
+    button(tab, 0, "Reset").click()
+    assert wait(tab, 0) == "" and not tab.js("blocks[0].bar.classList.contains('on')")
+    button(tab, 0, "Edit").click()
+    assert tab.page.locator(".editor textarea").input_value() == text
+    tab.page.get_by_role("button", name="The book's lines").click()
+    assert tab.page.locator(".editor textarea").input_value() == tab.js("blocks[0].typed")
     button(tab, 0, "Reset").click()
 
 

@@ -3,7 +3,7 @@
 // is not as in the book is marked. A block needs the names of those above it, so these run first.
 //
 //   blocks                 all blocks of the page, in their order; of each: ran (may be set to
-//                          false), run(), element
+//                          false), run(), restore(), element
 //   runInOrder(some) → Promise of whether all have run without an error
 
 class Block {
@@ -13,11 +13,13 @@ class Block {
     this.ran = false;
     this.waits = false;  // for blocks above
     this.running = this.editing = null;
-    this.run_ = runButton("Run", () => (this.waits || this.running ? python.stop() : this.run()));
-    this.edit_ = plainButton("Edit", () => this.edit());
-    this.reset_ = plainButton("Reset", () => this.reset());
-    this.reset_.hidden = true;
-    this.bar = barOf(element, this.run_, this.edit_, this.reset_);
+    this.mine = null;  // what the reader typed here before Reset
+    this.isMarked = false;  // by a definition of the reader's, frames/definitions.js
+    this.runButton = runButton("Run", () => (this.waits || this.running ? python.stop() : this.run()));
+    this.editButton = plainButton("Edit", () => this.edit());
+    this.resetButton = plainButton("Reset", () => this.reset());
+    this.resetButton.hidden = true;
+    this.bar = barOf(element, this.runButton, this.editButton, this.resetButton);
     this.status = make("p", { className: "status", role: "status" });
     this.after = make("div", { className: "after-run" });
     element.after(this.status, this.after);
@@ -38,31 +40,39 @@ class Block {
 
   edit() {
     const changed = () => { this.ran = false; };
-    this.editing = editor(this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
+    this.editing = editor(this.mine ?? this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
     this.clear();
-    this.element.hidden = this.edit_.hidden = true;
+    if (this.mine !== null) this.status.append("Your lines, as you left them. ", theBooks(this.editing, this.typed));
+    this.element.hidden = this.editButton.hidden = true;
+    this.resetButton.hidden = false;
+    this.bar.classList.add("on");
     this.element.after(this.editing.element);
     this.editing.focus();
   }
 
   reset() {
     if (this.running) python.stop();
+    if (this.editing && this.editing.text !== this.typed) this.mine = this.editing.text;
     this.editing?.element.remove();
     this.editing = null;
     this.ran = false;
-    this.clear();
-    this.element.hidden = this.edit_.hidden = false;
-    this.reset_.hidden = true;
-    this.bar.classList.remove("on");
-    this.edit_.focus();
+    this.element.hidden = this.editButton.hidden = false;
+    this.restore();
+    this.editButton.focus();
   }
 
   clear() {
     this.element.replaceChildren(...this.book.map((line) => line.cloneNode(true)));
     this.after.replaceChildren();
     this.status.textContent = "";
-    this.reset_.hidden = false;
-    this.bar.classList.add("on");
+    this.isMarked = false;
+  }
+
+  // Show the block as it stands in the book.
+  restore() {
+    this.clear();
+    this.resetButton.hidden = true;
+    this.bar.classList.remove("on");
   }
 
   async run() {
@@ -81,7 +91,7 @@ class Block {
   }
 
   says(words) {
-    this.run_.firstChild.textContent = words;
+    this.runButton.firstChild.textContent = words;
     this.bar.classList.add("on");
   }
 
@@ -92,6 +102,7 @@ class Block {
 
   async ask(more) {
     this.clear();
+    this.resetButton.hidden = false;
     this.says("Stop");
     this.status.textContent = "It runs …";
     const began = performance.now();
@@ -109,6 +120,7 @@ class Block {
     });
     this.ran = right !== null && !failed;
     this.says("Run");
+    if (this.resetButton.hidden) this.bar.classList.remove("on");  // (Reset has ended it)
     const seconds = `${((performance.now() - began) / 1000).toFixed(1)} s`;
     const verdict = this.editing ? seconds : `${right ? "As" : "Not as"} in the book, ${seconds}`;
     this.status.textContent = this.ran ? verdict + more : "";
@@ -151,13 +163,13 @@ class Compared {
   }
 
   // Set what was printed below its line; mark what is not in the book, and add what only it has.
-  draw(marked, missing) {
+  draw(marked, lacking) {
     const { typed, book, text } = this.now;
     const lines = text.replace(/\n$/, "").split("\n");
     const rows = text ? lines.map((line, i) => make("div", {
       className: marked.includes(i) ? "out got differs" : "out got", textContent: line || " ",
     })) : [];
-    rows.push(...missing.map((line) => make("div", { className: "out book", textContent: line })));
+    rows.push(...lacking.map((line) => make("div", { className: "out book", textContent: line })));
     this.now.rows?.forEach((row) => row.remove());
     book.forEach((line) => { line.hidden = true; });
     typed.after(...rows);

@@ -9,12 +9,13 @@ class Definition {
     this.name = name;
     this.parts = parts;  // a rule's VJPs stand beside their derivation, apart from its value
     this.editing = null;
+    this.mine = null;  // what the reader typed here before Reset
     this.running = this.isUsed = false;
-    this.edit_ = plainButton("Edit", () => this.edit());
-    this.run_ = runButton("Use my lines", () => (this.running ? python.stop() : this.run()));
-    this.reset_ = plainButton("Reset", () => this.reset());
-    this.run_.hidden = this.reset_.hidden = true;
-    this.bar = barOf(parts[0], this.run_, this.edit_, this.reset_);
+    this.editButton = plainButton("Edit", () => this.edit());
+    this.runButton = runButton("Use my lines", () => (this.running ? python.stop() : this.run()));
+    this.resetButton = plainButton("Reset", () => this.reset());
+    this.runButton.hidden = this.resetButton.hidden = true;
+    this.bar = barOf(parts[0], this.runButton, this.editButton, this.resetButton);
     this.status = make("p", { className: "status", role: "status" });
     this.after = make("div", { className: "after-run" });
     parts[0].after(this.status, this.after);
@@ -30,34 +31,40 @@ class Definition {
   }
 
   edit() {
-    this.editing = editor(this.book, `The lines of ${this.name}`, { run: () => this.run() });
+    this.editing = editor(this.mine ?? this.book, `The lines of ${this.name}`, { run: () => this.run() });
+    this.status.textContent = "";
+    if (this.mine !== null) this.status.append("Your lines, as you left them. ", theBooks(this.editing, this.book));
     this.parts.forEach((part) => { part.hidden = true; });
     this.parts[0].after(this.editing.element);
-    this.edit_.hidden = true;
-    this.run_.hidden = this.reset_.hidden = false;
+    this.editButton.hidden = true;
+    this.runButton.hidden = this.resetButton.hidden = false;
     this.bar.classList.add("on");
     this.editing.focus();
   }
 
   reset() {
+    if (this.editing.text !== this.book) this.mine = this.editing.text;
     this.editing.element.remove();
     this.editing = null;
     this.parts.forEach((part) => { part.hidden = false; });
-    this.edit_.hidden = false;
-    this.run_.hidden = this.reset_.hidden = true;
+    this.editButton.hidden = false;
+    this.runButton.hidden = this.resetButton.hidden = true;
     this.bar.classList.remove("on");
     this.after.replaceChildren();
     const others = definitions.filter((each) => each !== this && each.isUsed);
-    if (this.isUsed) python.restart();  // (a new Python has the book's lines)
-    blocks.forEach((block) => block.clear());
-    this.status.textContent = others.length ? "Python begins anew: use your other lines again." : "";
-    this.edit_.focus();
+    const { isUsed } = this;
+    if (isUsed) {
+      python.restart();  // (a new Python has the book's lines)
+      blocks.filter((block) => !block.editing).forEach((block) => block.restore());
+    }
+    this.status.textContent = isUsed && others.length ? "Python begins anew: use your other lines again." : "";
+    this.editButton.focus();
   }
 
   async run() {
     if (this.running) return;
-    this.running = true;
-    this.run_.firstChild.textContent = "Stop";
+    this.running = this.isUsed = true;  // (lines that fail may be in use, too)
+    this.runButton.firstChild.textContent = "Stop";
     this.status.textContent = "It is judged …";
     this.after.replaceChildren();
     const question = { define: this.editing.text, of: document.body.dataset.module, name: this.name };
@@ -66,14 +73,14 @@ class Definition {
       show(message, this.after);
     });
     this.running = false;
-    this.run_.firstChild.textContent = "Use my lines";
+    this.runButton.firstChild.textContent = "Use my lines";
+    blocks.forEach((block) => { block.ran = false; });
+    if (!this.editing) return;  // (Reset has ended Python, and says so)
     this.status.textContent = "";
     if (!answer) return;
-    this.isUsed = true;
-    blocks.forEach((block) => { block.ran = false; });
-    this.status.textContent = "Your lines are in use, wherever the project knows them.";
+    this.status.textContent = "Your lines are in use everywhere in the project.";
     this.after.append(told(answer));
-    answer.examples.forEach(mark);
+    mark(answer.examples);
   }
 }
 
@@ -81,14 +88,16 @@ const folded = (title, ...inside) => make("details", { className: "fold" }, make
 const plain = (textContent) => make("pre", { className: "plain", textContent, tabIndex: 0 });
 
 function told({ right, heading, reason, numbers, picture, examples, message }) {
-  const said = make("b", { textContent: `${right ? "✓" : "✗"} ${heading}` });
+  const kinds = { true: ["✓", "verdict right"], false: ["✗", "verdict"], null: ["?", "verdict unjudged"] };
+  const [sign, kind] = kinds[right];
+  const said = make("b", { textContent: `${sign} ${heading}` });
   const both = make("div", { className: "both", tabIndex: 0 });
   if (numbers) {
     const [worst, ...others] = numbers.rows.map((row) => pair(numbers.what, row));
     both.append(make("div", {}, worst, ...(others.length ? [folded("the other rows", ...others)] : [])));
   }
   if (picture) both.append(make("img", { src: `data:image/svg+xml,${encodeURIComponent(picture)}`, alt: TOLD }));
-  const box = make("div", { className: right ? "verdict right" : "verdict" }, make("p", {}, said, ` ${reason}`), both);
+  const box = make("div", { className: kind }, make("p", {}, said, ` ${reason}`), both);
   if (examples.length) {
     const title = `examples of this page that print something else: ${examples.length}`;
     box.append(folded(title, ...examples.map(({ typed, now }) => plain(typed + now))));
@@ -111,18 +120,23 @@ function pair(what, { place, yours, moving, sums }) {
   return make("div", { className: "wide", tabIndex: 0 }, table);
 }
 
-// An example of the page that does not print what the book says: its lines show what it prints.
-function mark({ typed, now }) {
-  for (const block of blocks.filter((each) => !each.editing)) {
-    const shown = new Compared(block.element);
-    const texts = typedIn(block.element);
+// Examples of the page that do not print what the book says: their lines show what they print. All
+// other lines are the book's again. (A block that runs shows its own result, which comes after this.)
+function mark(examples) {
+  const free = blocks.filter((each) => !each.editing && !each.running);
+  free.forEach((block) => block.restore());
+  const places = free.map((block) => ({ block, texts: typedIn(block.element), shown: new Compared(block.element) }));
+  for (const { typed, now } of examples) {
+    const found = places.find(({ texts }) => texts.includes(typed.trimEnd()));
+    if (!found) continue;
+    const { block, texts, shown } = found;
     const place = texts.indexOf(typed.trimEnd());
-    if (place < 0) continue;
+    texts[place] = null;  // (the same line may stand there twice)
     shown.begin(place);
     shown.out(now);
     shown.differs();
-    block.reset_.hidden = false;
-    return;
+    block.isMarked = true;
+    block.resetButton.hidden = false;
   }
 }
 
@@ -141,7 +155,10 @@ for (const part of python.can && !missing ? all(".code[data-of]") : []) {
   named.set(part.dataset.of, [...(named.get(part.dataset.of) || []), part]);
 }
 const definitions = [...named].map(([name, parts]) => new Definition(name, parts));
-python.ended(() => definitions.filter((each) => each.isUsed).forEach((each) => {
-  each.isUsed = false;
-  if (each.editing) each.status.textContent = "Not in use any more: Python begins anew.";
-}));
+python.ended(() => {
+  blocks.filter((each) => each.isMarked).forEach((each) => each.restore());
+  for (const each of definitions.filter(({ isUsed }) => isUsed)) {
+    each.isUsed = false;
+    if (each.editing) each.status.textContent = "Not in use any more: Python begins anew.";
+  }
+});

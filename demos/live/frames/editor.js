@@ -63,7 +63,7 @@ function editor(text, label, { changed = () => {}, run = () => {} } = {}) {
     const leaves = leaving;
     leaving = event.key === "Escape" || (leaving && event.key === "Shift");
     if (event.isComposing) return;
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.shiftKey)) run();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
     else if (event.key === "Enter") {
       const line = value.slice(start, from);
       put(from, to, `\n${line.match(/^ */)[0]}${/:\s*(#.*)?$/.test(line) ? "    " : ""}`);
@@ -78,4 +78,9 @@ function editor(text, label, { changed = () => {}, run = () => {} } = {}) {
     set text(value) { area.value = value; paint(); },
     focus() { area.setSelectionRange(0, 0); area.focus(); },
   };
+}
+
+// A button that puts the book's lines into an editor.
+function theBooks(opened, text) {
+  return plainButton("The book's lines", () => { opened.text = text; });
 }

@@ -8,6 +8,7 @@
 
 const KEY = "minigrad.exercises";
 const ASIDE = `${KEY}.before`;  // where something of another kind is put
+const REPLACED = `${KEY}.replaced`;  // of sessionStorage: what the last Load has replaced, until the learner types
 
 function parsed(text) {  // null if it is of another kind
   try {
@@ -28,22 +29,22 @@ const kept = {
     try { text = localStorage.getItem(KEY); } catch { /* (refused: as if there were nothing) */ }
     const found = text && parsed(text);
     this.isOther ||= Boolean(text && !found);
-    const all = found || { "minigrad exercises": 1, files: {}, solved: [] };
+    const whole = found || { "minigrad exercises": 1, files: {}, solved: [] };
     for (const [name, { text, solved }] of Object.entries(this.unwritten)) {
-      all.files[name] = text;  // (undefined: JSON has no such file)
-      all.solved = all.solved.filter((each) => each !== name);
-      if (solved) all.solved.push(name);
+      whole.files[name] = text;  // (undefined: JSON has no such file)
+      whole.solved = whole.solved.filter((each) => each !== name);
+      if (solved) whole.solved.push(name);
     }
-    return all;
+    return whole;
   },
 
   write(name, text, solved) {
     this.unwritten[name] = { text, solved };
-    const all = this.read();
+    const whole = this.read();
     try {
       const old = localStorage.getItem(KEY);
       if (old && !parsed(old)) localStorage.setItem(ASIDE, old);
-      localStorage.setItem(KEY, JSON.stringify(all));
+      localStorage.setItem(KEY, JSON.stringify(whole));
       this.unwritten = {};
     } catch { /* (full, or refused as in private windows) */ }
     warn();
@@ -73,36 +74,56 @@ function save() {
   URL.revokeObjectURL(link.href);
 }
 
-// Take over what a file has, and return what was there before; null if it is of another kind.
-function take(all) {
+// Take over what a file has, and return what was there before (null: nothing).
+function take(found) {
   const before = kept.read(), taken = { ...before, files: {}, solved: before.solved };
-  for (const [name, text] of Object.entries(all.files)) {
-    taken.files[name] = before.files[name];
-    kept.write(name, text, all.solved.includes(name));
+  for (const [name, text] of Object.entries(found.files)) {
+    taken.files[name] = before.files[name] ?? null;
+    kept.write(name, text ?? undefined, found.solved.includes(name));
   }
   return taken;
 }
 
-// Buttons for both; `renew` shows what is kept now, and `said` gets a sentence with its button.
-function fileButtons(renew, said) {
+function replacedByLoad() {
+  try { return JSON.parse(sessionStorage.getItem(REPLACED)); } catch { return null; }
+}
+
+function keepReplaced(value) {
+  try { sessionStorage.setItem(REPLACED, JSON.stringify(value)); } catch { /* (until the page is left) */ }
+}
+
+// A line for what goes on, and one for the way back, which nothing else may take away.
+const saidLines = () => [1, 2].map(() => make("p", { className: "status", role: "status" }));
+
+// Buttons for both; `renew` shows what is kept now. `status` gets a sentence, and `way` one with the
+// button that leads back.
+function fileButtons(renew, status, way) {
+  function offer({ said, before }) {
+    way.replaceChildren(said, plainButton("Undo", () => {
+      take(before);
+      renew();
+      keepReplaced(null);
+      way.textContent = "As it was before.";
+    }));
+  }
+
+  const left = replacedByLoad();
+  if (left) offer(left);
   const input = make("input", { type: "file", accept: ".json", hidden: true });
   input.addEventListener("change", async () => {
     const [file] = input.files;
     const found = parsed(await file.text());
     input.value = "";
     if (!found) {
-      said.textContent = `${file.name} is not a file that Save has written. Nothing is changed.`;
+      status.textContent = `${file.name} is not a file that Save has written. Nothing is changed.`;
       return;
     }
     const before = take(found), names = Object.keys(found.files);
     renew();
-    const undo = plainButton("Undo", () => {
-      take(before);
-      renew();
-      said.textContent = "As it was before.";
-    });
     const count = names.length === 1 ? "1 exercise is" : `${names.length} exercises are`;
-    said.replaceChildren(`${count} loaded from ${file.name}, ${found.solved.length} solved. `, undo);
+    const loaded = { said: `${count} loaded from ${file.name}, ${found.solved.length} solved. `, before };
+    offer(loaded);
+    keepReplaced(loaded);
   });
   return [plainButton("Save", save), plainButton("Load", () => input.click()), input];
 }
@@ -113,10 +134,11 @@ function exercise(place) {
   const { exercise: name, given, above, seconds, late } = place.dataset;
   const head = given.split("\n").slice(0, above).join("\n") + "\n";  // stands in prose at the left
   const answer = make("div", { className: "answer", tabIndex: -1 });
-  const status = make("p", { className: "status", role: "status" });
+  const [status, way] = saidLines();
   const numbers = make("pre", { className: "numbers", ariaHidden: "true" });
-  const changed = () => { count(); kept.write(name, whole(), false); };
+  const changed = () => { count(); kept.write(name, whole(), false); keepReplaced(null); };
   const write = editor("", `Your file ${name}.py`, { changed, run: () => check() });
+  let checking = false;
   let hidden = head;  // what of the learner's file is not in the editor
 
   function whole() { return `${hidden}${write.text}\n`; }
@@ -130,31 +152,41 @@ function exercise(place) {
     hidden = text.startsWith(head) ? head : "";
     write.text = text.slice(hidden.length).replace(/\n$/, "");
     count();
-    if (!hidden) status.textContent = "Your file begins with other lines than this exercise does now, so all of it is here.";
+    status.textContent = hidden ? "" : "Your file begins with other lines than this exercise does now, so all of it is here.";
   }
 
   const renew = () => { fill(kept.read().files[name] ?? given); answer.replaceChildren(); };
 
-  // Put another text into the editor; a button brings the present one back.
+  const isKept = (text) => (kept.read().files[name] ?? given) === text;
+
+  // Put another text into the editor; a button brings the present one back. What is kept does not
+  // change until the learner types: after Begin again, a reload brings the old lines back, too.
   function replace(text, said, back) {
     const before = whole();
+    if (text === before) {
+      status.textContent = said;
+      return;
+    }
     fill(text);
-    kept.write(name, text, false);
-    const undo = plainButton(back, () => replace(before, "Your lines are back.", "Undo"));
-    status.replaceChildren(said, " ", undo);
+    const undo = plainButton(back, () => {
+      replace(before, "Your lines are back.", "Undo");
+      if (!isKept(before)) kept.write(name, before, false);
+    });
+    way.replaceChildren(said, " ", undo);
     answer.replaceChildren();
   }
 
   async function check() {
-    if (python.busy) {
+    if (checking) {
       python.stop();
       return;
     }
+    checking = true;
     const text = whole(), printed = make("pre", { className: "plain", tabIndex: 0 });
     const { files } = kept.read();
     let clock = null;
     const begin = () => { clock ??= setTimeout(() => python.end(late), seconds * 1000); };
-    check_.firstChild.textContent = "Stop";
+    checkButton.firstChild.textContent = "Stop";
     status.textContent = "It is checked …";
     answer.replaceChildren();
     if (python.worker && python.ready) begin();
@@ -168,10 +200,11 @@ function exercise(place) {
       show(message, answer);
     });
     clearTimeout(clock);
-    check_.firstChild.textContent = "Check";
+    checking = false;
+    checkButton.firstChild.textContent = "Check";
     status.textContent = "";
     if (!found) return;
-    if (whole() === text) kept.write(name, text, found.solved);
+    if (whole() === text && (isKept(text) || found.solved)) kept.write(name, text, found.solved);
     if (found.printed) printed.textContent = found.printed;
     for (const each of found.warned) answer.append(make("p", { textContent: `warning: ${each}` }));
     const words = found.kind ? `${found.kind}: ${found.said}` : found.said;
@@ -189,7 +222,7 @@ function exercise(place) {
     };
     answer.replaceChildren();
     const lines = await python.ask({ compare: name, text: whole() }, hear);
-    status.textContent = "";
+    if (!checking) status.textContent = "";
     if (!lines) return;
     const rows = lines.map((line) => {
       const kind = { "+": "given", "-": "taken" }[line[0]] || "";
@@ -201,46 +234,46 @@ function exercise(place) {
     if (lines.length) answer.append(make("div", { className: "code diff", tabIndex: 0 }, ...rows));
   }
 
-  const check_ = runButton("Check", check);
-  const bar = make("div", { className: "buttons" }, check_,
-    plainButton("Our lines beside mine", compare),
+  const checkButton = runButton("Check", check);
+  const bar = make("div", { className: "buttons" }, checkButton,
+    runButton("Our lines beside mine", compare),
     plainButton("Begin again", () => replace(given, "This is the exercise as it was given.", "My lines back")),
-    ...fileButtons(renew, status));
+    ...fileButtons(renew, status, way));
   place.hidden = true;
-  place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, answer);
+  place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, way, answer);
   renew();
   if (kept.read().solved.includes(name)) status.textContent = "Solved.";
 
   addEventListener("storage", ({ key }) => {
     const theirs = kept.read().files[name];
     if (key !== KEY || theirs === undefined || theirs === whole()) return;
-    const take = plainButton("Take them", () => replace(theirs, "These are the other tab's lines.", "My lines back"));
-    status.replaceChildren("Another tab has other lines for this exercise, and the last to be changed are kept. ", take);
+    const button = plainButton("Take them", () => replace(theirs, "These are the other tab's lines.", "My lines back"));
+    status.replaceChildren("Another tab has other lines for this exercise, and the last to be changed are kept. ", button);
   });
 }
 
 // ---- The list: a filled station on the path, and a word in the list.
 
 function stations(path) {
-  const status = make("p", { className: "status", role: "status" });
+  const [status, way] = saidLines();
   const count = make("span", {});
   const tiles = all(".tile a[href^='exercise-']");
 
   function mark() {
     const solved = kept.read().solved.map((name) => `exercise-${Number(name.slice(1, 3))}.html`);
-    const mark = (link, within, tag, words) => {
+    const markLink = (link, within, tag, words) => {
       const is = solved.includes(link.getAttribute("href"));
       within.classList.toggle("solved", is);
       within.querySelector(".mark")?.remove();
       if (is) within.append(make(tag, { className: "mark", textContent: words }));
     };
-    for (const link of all("a", path)) mark(link, link.closest("li"), "small", "solved");
-    for (const link of tiles) mark(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
+    for (const link of all("a", path)) markLink(link, link.closest("li"), "small", "solved");
+    for (const link of tiles) markLink(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
     count.textContent = `Each can be written and checked in its page. Solved in this browser: ${solved.length} of ${tiles.length}.`;
     warn();
   }
 
-  path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status)), warning, status);
+  path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status, way)), warning, status, way);
   mark();
   addEventListener("storage", mark);
   addEventListener("pageshow", mark);  // (as it was left, after a way back)
