@@ -43,8 +43,9 @@ class Elements:
     differing  how many of the elements that were looked at differ
     how_many   the same in words: "2 of 5 elements differ"
     worst      the flat indices of those that are furthest off, the worst first
-    index, analytic, numerical
-               the place of the worst, and what the rules and a difference say of it
+    index      the place of the worst
+    analytic   what the rules say of the worst
+    numerical  what a difference says of it
     table      a row for each of the worst
     """
 

@@ -49,23 +49,23 @@ class Scope(NamedTuple):
 class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
-    kind       "leaf" (one that requires a gradient), "constant" or "operation"
-    title      the name its owner gave it, the operation's name, or a small constant's values
-    operation  the operation's name, "" for leaves and constants
-    options    the options the operation was called with, as text; not those with the usual value
-    inputs     the numbers of the tensors it was computed from, one for each use
-    value      a summary of its array
-    gradient   a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
-    named      whether the title is a name that somebody gave
-    parameter  whether it is a leaf that a layer or `names=` names, or one whose own name looks like
-               that of a layer's leaf (weight, bias, gain, or a name with a dot)
-    modules    the modules that were being called when it was computed, the outermost first
-    line       the line of source that computed it, "demos/one.py, line 12"
-               (modules and line are known from `Steps` alone)
-    rule       what is known about the operation's rule; None for leaves and constants
-    verdict    what differences say of the gradient at it; None if they were not asked
-    settings   all options in full, to compare operations with: `options` may be shortened
-    transposes whether it exchanges the last two axes, and no others
+    kind        "leaf" (one that requires a gradient), "constant" or "operation"
+    title       the name its owner gave it, the operation's name, or a small constant's values
+    operation   the operation's name, "" for leaves and constants
+    options     the options the operation was called with, as text; not those with the usual value
+    inputs      the numbers of the tensors it was computed from, one for each use
+    value       a summary of its array
+    gradient    a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
+    named       whether the title is a name that somebody gave
+    parameter   whether it is a leaf that a layer or `names=` names, or whose own name looks like
+                that of a layer's leaf (weight, bias, gain, or a name with a dot)
+    modules     the modules that were being called when it was computed, the outermost first
+    line        the line of source that computed it, "demos/one.py, line 12"
+                (modules and line are known from `Steps` alone)
+    rule        what is known about the operation's rule; None for leaves and constants
+    verdict     what differences say of the gradient at it; None if they were not asked
+    settings    all options in full, to compare operations with: `options` may be shortened
+    transposes  whether it exchanges the last two axes, and no others
     """
 
     number: int
