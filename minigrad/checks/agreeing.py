@@ -55,8 +55,9 @@ class Verdict:
     """What differences say of the gradient at a tensor.
 
     agrees     True, or False; None where differences cannot decide
-    deviation  ‖gradient - difference‖ / ‖difference‖ where it does not agree: ∞ if it should be 0.
-               (Of a tensor with more than 64 elements it is an estimate along 64 random directions)
+    deviation  ‖gradient - difference‖ / ‖difference‖ where it does not agree: ∞ if it should be 0,
+               NaN if the gradient is not a number. (Of a tensor with more than 64 elements it is
+               an estimate along 64 random directions)
     wrong      the positions of the inputs whose VJP is wrong in the rule that computed the tensor
     """
 
@@ -67,7 +68,8 @@ class Verdict:
     @property
     def badness(self) -> tuple[bool, bool, float]:
         """A key by which the worst of several verdicts is the largest."""
-        return self.agrees is False, self.agrees is None, self.deviation
+        off = math.inf if math.isnan(self.deviation) else self.deviation
+        return self.agrees is False, self.agrees is None, off
 
     @property
     def said(self) -> str:

@@ -153,7 +153,9 @@ def test_only_a_page_that_runs_has_its_policy_and_its_scripts(folder):
     there = checked(folder)
     page = Page("a.html", "a", [Markup("")], "", module="minigrad.idea", live=("blocks",))
     still = Page("a.html", "a", [Markup("")], "", module="minigrad.idea")
-    assert document(page, "v") == document(still, "v", runtime=there) == document(still, "v")
+    for quiet in (document(page, "v"), document(still, "v", runtime=there)):
+        assert 'src="live/' not in quiet and "wasm-unsafe-eval" not in quiet
+        assert "connect-src" not in quiet and "Python 3.13.2" not in quiet
     html = document(page, "v", runtime=there)
     assert "connect-src 'self'" in html and "'wasm-unsafe-eval' 'sha256-" in html
     assert 'src="live/blocks.js"' in html and "runtime/code.zip?" in html
