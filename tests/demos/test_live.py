@@ -1,5 +1,6 @@
 """Live: what a page's Python answers, in the Python that the tests are in."""
 
+import io
 import json
 import sys
 from collections import defaultdict
@@ -18,6 +19,7 @@ from tests.demos.live_blocks import blocks
 def ask(tmp_path, monkeypatch):
     """Give ask(text, of=MODULE): what the messages about a block say, by their kind."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     spaces = Spaces()
 
     def ask(text, of="minigrad.idea"):
@@ -131,7 +133,7 @@ def test_a_name_of_the_page_is_the_page_s_own(ask):
         ("exit()", "line 1: SystemExit"),
         (">>>x = 1", "ValueError: line 1 of the docstring"),
         ("-" * 100_000 + "1", ""),  # (another error in each Python)
-        ("input()", "line 1: "),
+        ("input()", "line 1: EOFError: EOF when reading a line"),
         ("raise MemoryError", "line 1: MemoryError"),
         ("Tensor([1, 2]) @ Tensor([[1]])", "line 1: ValueError: "),
     ],
