@@ -132,6 +132,7 @@ class Program:
             t: primitive(name=t.node.name)(t.node.rule) for t in self.order if t.node is not None
         }
         leaves = {t: Tensor(_wide(t), requires_grad=True) for t in self.order if t.node is None}
+        self.computed: dict[Tensor, Any] = {}
         self.computed = self._continued(leaves)
         again = self.computed[y].data
         if not np.allclose(again, y.data, rtol=1e3 * np.finfo(y.dtype).eps, equal_nan=True):
@@ -155,8 +156,7 @@ class Program:
 
     def _still(self, x: Tensor) -> Array:
         """Return the array of a tensor that does not move."""
-        computed = getattr(self, "computed", {})
-        return computed[x].data if x in computed else _wide(x)
+        return self.computed[x].data if x in self.computed else _wide(x)
 
     def claims(self, t: Tensor) -> Claims:
         """Return the claim on y as a function of t alone. (What is not finite in t stays.)"""

@@ -162,7 +162,10 @@ def test_only_a_page_that_runs_has_its_policy_and_its_scripts(folder):
     for quiet in (document(page, "v"), document(still, "v", runtime=there)):
         assert 'src="live/' not in quiet and "wasm-unsafe-eval" not in quiet
         assert "connect-src" not in quiet and "Python 3.13.2" not in quiet
+    how = "python -m demos site --serve"
+    assert how in document(page, "v") and how not in document(still, "v")
     html = document(page, "v", runtime=there)
+    assert how not in html
     assert "connect-src 'self'" in html and "'wasm-unsafe-eval' 'sha256-" in html
     assert 'src="live/blocks.js"' in html and "runtime/code.zip?" in html
     assert "Python 3.13.2 and NumPy 2.2.5" in html
