@@ -96,16 +96,19 @@ def kept() -> dict[tuple[str, str], list[Answer]]:
     return answers
 
 
+def refused(*, failed: str, trace: str) -> None:
+    """Raise what is told of lines that do not run. (Ours do.)"""
+    raise ValueError(f"a known way to break a definition does not run: {failed}\n{trace}")
+
+
 def answered(place: tuple[str, str], ways: tuple[Break, ...]) -> Iterator[Answer]:
     """Yield the answer to each way: what `define` says, and which line became which."""
     of, name = place
     for known in ways:
         text = broken(place, known)
-        failed: list[str] = []
         question = {"define": text, "of": of, "name": name}
-        answer = define(question, lambda failed, trace, to=failed: to.append(failed), Spaces())
-        if answer is None:
-            raise ValueError(f"{name}, broken ({known.title}), does not run: {failed[0]}")
+        answer = define(question, refused, Spaces())
+        assert answer is not None  # (or it was refused)
         pairs = zip(lines_of(of, name).splitlines(), text.splitlines(), strict=True)
         (changed,) = [pair for pair in pairs if pair[0] != pair[1]]
         before, now = (line.strip() for line in changed)

@@ -6,9 +6,9 @@ twice, once through its transpose, and a loop that does not wait for both spoils
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -44,35 +44,48 @@ def made(moved: int = -1, by: Any = 0.0) -> list[Any]:
         values.append(original(np.asarray(array, float) + shift, *rest))
         return values[-1]
 
-    with mock.patch.object(idea, "Value", value):
+    names = vars(idea)
+    names["Value"] = value
+    try:
         program()
+    finally:
+        names["Value"] = original
     return values
 
 
-def judged(name: str) -> dict[str, Any]:
-    """Judge a definition of chapter 0: the same answer as in _judging.py."""
+def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
+    """Judge a definition of chapter 0: the same answer as in _judging.py.
+
+    others  the names of other definitions in whose places are lines of the reader
+    """
     answer: dict[str, Any] = {"reason": "", "numbers": None, "message": "", "picture": None}
     try:
         values = made()
         idea.backward(values[-1])
-        seen = {n: differences(values, n) for n in range(len(values)) if n < 2 or values[n].inputs}
+        looked_at = [n for n in range(len(values)) if n < len(NAMES) or values[n].inputs]
+        seen = {n: differences(values, n) for n in looked_at}
         verdicts = {n: verdict(values[n].grad, seen[n]) for n in seen}
+        spoils = {n: wrong_inputs(values, n, verdicts) for n in seen}
+        verdicts = {n: replace(verdicts[n], wrong=spoils[n]) for n in seen}
     except Exception as error:
-        return answer | {"right": False, "heading": f"It stops. {sentence(error, {})}"}
+        return answer | {"right": False, "heading": f"It stops. {sentence(error)}"}
     spoiled = [n for n in seen if not verdicts[n].agrees]
-    vertices = [vertex(values, n, verdicts.get(n), name) for n in range(len(values))]
+    vertices = [vertex(values, n, verdicts.get(n)) for n in range(len(values))]
     answer["picture"] = picture(Graph(vertices))
     if not spoiled:
         heading = "Differences: every gradient is right."
         return answer | {"right": True, "heading": heading}
     first = vertices[spoiled[-1]].title
     many = f"{len(spoiled)} of {len(seen)} gradients are wrong"
-    if name in [v.operation for v in vertices]:
+    own = [n for n in seen if spoils[n] and vertices[n].operation == name]
+    if any(verdicts[n].agrees for n in own):
         answer["reason"] = (
             f"{name} gets the right gradient and sends a wrong one: look at its VJPs."
         )
     elif not verdicts[len(values) - 1].agrees:
         answer["reason"] = "The first gradient is wrong already: ∂L/∂L is 1."
+    elif others and not own:
+        answer["reason"] = f"Look at your other lines that are in use: {', '.join(others)}."
     elif name == "backward":
         answer["reason"] = (
             "Each rule is right by itself. So the loop sends a gradient on too early, or twice, or "
@@ -91,27 +104,54 @@ def differences(values: list[Any], n: int) -> Any:
     return np.reshape(found, shape)
 
 
+def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tuple[int, ...]:
+    """Return the positions of a value's inputs whose VJP is wrong by itself.
+
+    Only a VJP that sends something to a wrong gradient is looked at.
+    """
+    inputs, wrong = values[n].inputs, []
+    operation = getattr(idea, called(values[n]), None) if inputs else None
+    if getattr(operation, "__code__", None) is not idea.matmul.__code__:
+        return ()  # (a VJP out of a function beside the rule)
+    g = np.random.default_rng(0).standard_normal(values[n].array.shape)
+    for i, x in enumerate(inputs):
+        known = verdicts.get(values.index(x))
+        if known is None or known.agrees:
+            continue
+        slopes = []
+        for unit in np.eye(x.array.size):
+            up, down = (
+                operation(*inputs[:i], idea.Value(x.array + step), *inputs[i + 1 :]).array
+                for step in (H * unit.reshape(x.array.shape), -H * unit.reshape(x.array.shape))
+            )
+            slopes.append((g * (up - down)).sum() / (2 * H))
+        if not verdict(values[n].vjps[i](g), np.reshape(slopes, x.array.shape)).agrees:
+            wrong.append(i)
+    return tuple(wrong)
+
+
+def called(value: Any) -> str:
+    """Return the name of the rule that computed a value. (A VJP is a lambda in its rule.)"""
+    return str(value.vjps[0].__qualname__.partition(".")[0])
+
+
 def verdict(gradient: Any, seen: Any) -> Verdict:
     """Return the verdict on the gradient of one value."""
     off = float(np.linalg.norm(gradient - seen) / np.linalg.norm(seen))
     return Verdict(True) if off <= ENOUGH else Verdict(False, off)
 
 
-def vertex(values: list[Any], n: int, found: Verdict | None, edited: str) -> Vertex:
+def vertex(values: list[Any], n: int, found: Verdict | None) -> Vertex:
     """Return a value as a drawing has it. (What is not judged is a constant.)"""
     value = values[n]
     shape, array = value.array.shape, Summary.of(value.array)
     known: dict[str, Any] = {"kind": "constant", "title": "constant", "inputs": ()}
     if value.inputs:
-        called = value.vjps[0].__qualname__.partition(".")[0]  # (a VJP is a lambda in its rule)
+        rule = called(value)
         inputs = tuple(values.index(x) for x in value.inputs)
-        known = {"kind": "operation", "title": called, "operation": called, "inputs": inputs}
+        known = {"kind": "operation", "title": rule, "operation": rule, "inputs": inputs}
     elif found is not None:
         known = {"kind": "leaf", "title": NAMES[n], "named": True, "inputs": ()}
     if found is not None:
         known["gradient"] = Summary.of(value.grad)
-    if found is not None and found.agrees and known.get("operation") == edited:
-        known["verdict"] = replace(found, wrong=tuple(range(len(value.inputs))))
-    else:
-        known["verdict"] = found
-    return Vertex(number=n, shape=shape, dtype="float64", value=array, **known)
+    return Vertex(number=n, shape=shape, dtype="float64", value=array, verdict=found, **known)

@@ -6,14 +6,11 @@ new one does, which reaches all of them at once.
 """
 
 from __future__ import annotations
-from __future__ import annotations as _a
-import __future__
+import __future__  # (the module, for the flag that our files are compiled with)
 
 import ast
 import doctest
-import functools
 import importlib
-import inspect
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -36,8 +33,6 @@ from demos.live._examples import (
 Place = tuple[str, str]  # a module, and the name of a definition in it: "softmax", "Value.__init__"
 LINES: dict[Place, str] = {}  # what readers have put in its place
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
-CACHED = type(functools.cache(len))
-KINDS = (FunctionType, property, classmethod, staticmethod, CACHED)
 
 
 def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any] | None:
@@ -55,12 +50,26 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         post(failed=sentence(error), trace=trace(error))
         return None
     of, name = place
-    verdict = _chapter_0.judged(name) if of == "minigrad.idea" else _judging.judged(of, name)
+    if of == "minigrad.idea":
+        others = [n for m, n in LINES if m == of and n != name and LINES[m, n] != lines_of(m, n)]
+        verdict = _chapter_0.judged(name, others)
+    else:
+        verdict = _judging.judged(of, name)
     return verdict | {"examples": list(changed(of))}
 
 
+def judges(of: str, name: str) -> bool:
+    """Return whether a small program uses a definition, so that something can be told of it."""
+    if of == "minigrad.idea":
+        return name not in ("", "main")
+    return _judging.program_for(of, name) is not None
+
+
 def put(place: Place, text: str) -> None:
-    """Execute lines in the module of a definition, and let them take its place."""
+    """Execute lines in the module of a definition, and let them take its place.
+
+    Where they fail, all is as it was.
+    """
     of, dotted = place
     module = importlib.import_module(of)
     *around, name = dotted.split(".")
@@ -71,17 +80,30 @@ def put(place: Place, text: str) -> None:
     if name not in made:
         raise NameError(f"these lines define nothing that is called {name}")
     new = made.pop(name)
+    before = LINES.get(place) or lines_of(*place)
     if owner is module:
         vars(module).update(made)  # (what the lines define beside it)
-    old = vars(owner)[name]
-    is_method = owner is not module and isinstance(old, FunctionType)
-    inner = inspect.unwrap(old) if is_method else old  # (a Module wraps its `__call__`)
-    if not (became(old, new) or became(inner, new)):
-        setattr(owner, name, new)
+    take_place(owner, name, new)
+    try:
+        decorate_again(place)
+    except BaseException:  # (a decorator that fails)
+        take_place(owner, name, made_by(before, module, dotted)[name])
+        decorate_again(place)
+        raise
     LINES[place] = text
-    if owner is module:
-        for other in decorated(of, name):
-            put((of, other), LINES.get((of, other)) or lines_of(of, other))
+
+
+def take_place(owner: Any, name: str, new: Any) -> None:
+    """Let a new definition do what a module or a class has an old one for."""
+    if not became(vars(owner)[name], new):
+        setattr(owner, name, new)
+
+
+def decorate_again(place: Place) -> None:
+    """Put the functions that a definition decorates in their own places."""
+    of, decorator = place
+    for name in decorated(of, decorator):
+        put((of, name), LINES.get((of, name)) or lines_of(of, name))
 
 
 def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
@@ -107,14 +129,9 @@ def became(old: Any, new: Any) -> bool:
     """Make an old function or class do what a new one does; return whether that is possible."""
     if isinstance(old, type) and isinstance(new, type):
         for name, each in vars(new).items():
-            if isinstance(each, KINDS) and not became(vars(old).get(name), each):
+            if isinstance(each, FunctionType) and not became(vars(old).get(name), each):
                 setattr(old, name, each)
         return True
-    if isinstance(old, property) and isinstance(new, property):
-        pairs = [(old.fget, new.fget), (old.fset, new.fset)]
-        return all(became(*pair) for pair in pairs if pair[1] is not None)
-    if isinstance(old, classmethod | staticmethod | CACHED) and type(old) is type(new):
-        return became(old.__wrapped__, new.__wrapped__)
     if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
         return False
     names = old.__code__.co_freevars
@@ -123,10 +140,8 @@ def became(old: Any, new: Any) -> bool:
     old.__code__ = new.__code__
     old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
     old.__dict__.update(new.__dict__)
-    cells = zip(names, old.__closure__ or (), new.__closure__ or (), strict=True)
-    for name, cell, other in cells:
-        if name != "__class__":  # (which `super()` asks for)
-            cell.cell_contents = other.cell_contents
+    for cell, other in zip(old.__closure__ or (), new.__closure__ or (), strict=True):
+        cell.cell_contents = other.cell_contents
     return True
 
 
@@ -151,21 +166,16 @@ def source(of: str) -> ast.Module:
 
 
 def lines_of(of: str, dotted: str) -> str:
-    """Return the lines of a definition as they stand in its file, without docstrings.
-
-    (A name may be defined several times, as the getter and the setter of a property are.)
-    """
-    body: Any = source(of).body
+    """Return the lines of a definition as they stand in its file, without its docstring."""
+    node: Any = source(of)
     for part in dotted.split("."):
-        nodes = [x for x in body if isinstance(x, DEFINITIONS) and x.name == part]
-        body = nodes[-1].body
-    lines, kept = text_of(of).splitlines(), []
-    for node in nodes:
-        first = min(each.lineno for each in [node, *node.decorator_list])
-        said: Any = node.body[0] if ast.get_docstring(node) is not None else None
-        skipped = range(said.lineno, said.end_lineno + 1) if said else range(0)
-        numbers = range(first, (node.end_lineno or first) + 1)
-        kept += [lines[n - 1] for n in numbers if n not in skipped]
+        node = next(x for x in node.body if isinstance(x, DEFINITIONS) and x.name == part)
+    first = min(each.lineno for each in [node, *node.decorator_list])
+    said: Any = node.body[0] if ast.get_docstring(node) is not None else None
+    skipped = range(said.lineno, said.end_lineno + 1) if said else range(0)
+    numbers = range(first, (node.end_lineno or first) + 1)
+    lines = text_of(of).splitlines()
+    kept = [lines[n - 1] for n in numbers if n not in skipped]
     return textwrap.dedent("\n".join(kept)) + "\n"
 
 

@@ -41,9 +41,10 @@ class Spaces(dict[str, Space]):
     """The namespace of each page: its module's names, and those that every example may use."""
 
     def __missing__(self, module: str) -> Space:
-        space = dict(vars(importlib.import_module(module)))
+        space: Space = {}
         exec(PRELUDE, space)
-        space["__name__"] = "__main__"
+        # (After it: on the page of chapter 0, softmax is chapter 0's.)
+        space |= vars(importlib.import_module(module)) | {"__name__": "__main__"}
         self[module] = space
         return space
 
@@ -98,7 +99,7 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
     name = f"{message.get('name', 'example')}, run {next(RUNS)}"
     try:
         steps = list(taken_apart(message["run"], name))
-    except SyntaxError as error:
+    except Exception as error:  # (of doctest too, and of lines that are too long for Python)
         post(failed=sentence(error), trace=trace(error))
         return False
     above = {step.code.co_filename: step.above for step in steps}

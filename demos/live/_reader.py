@@ -75,12 +75,16 @@ class Reader:
         def post(**said: Any) -> None:
             self.send(json.dumps({"id": message["id"], **said}, default=str))
 
-        if "run" in message:
-            done: Any = _examples.run(message, post, self.spaces)
-        elif "define" in message:
-            done = _definitions.define(message, post, self.spaces)
-        elif "check" in message:
-            done = _exercises.check(message, post, self.clock)
-        else:
-            done = _exercises.compare(message)
+        done: Any = None
+        try:
+            if "run" in message:
+                done = _examples.run(message, post, self.spaces)
+            elif "define" in message:
+                done = _definitions.define(message, post, self.spaces)
+            elif "check" in message:
+                done = _exercises.check(message, post, self.clock)
+            else:
+                done = _exercises.compare(message)
+        except Exception as error:  # (one that left this method would end the page's Python)
+            post(failed=_examples.sentence(error), trace=_examples.trace(error))
         post(done=done)

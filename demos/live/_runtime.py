@@ -83,9 +83,15 @@ def our_code() -> bytes:
 
 def wrong_in_wheel(content: bytes) -> str:
     """Return the first file of a wheel that is not as the wheel's own RECORD says, or ""."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except zipfile.BadZipFile:
+        return "a list of its files"
+    with archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
-        (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+        record = next((name for name in names if name.endswith(".dist-info/RECORD")), "")
+        if not record:
+            return "a list of its files"
         rows = csv.reader(io.StringIO(archive.read(record).decode()))
         known = {name: sha for name, sha, _ in rows}
         for name in sorted(names | {*known}):
@@ -194,11 +200,7 @@ def checked(folder: Path) -> Runtime:
     content = wheel.read_bytes()
     if digest(content) == numpy["sha256"]:
         return Runtime(folder, is_official=True)
-    try:
-        wrong = wrong_in_wheel(content)
-    except (zipfile.BadZipFile, ValueError):
-        wrong = "a list of its files"
-    if wrong:
+    if wrong := wrong_in_wheel(content):
         raise OSError(
             f"{wheel} is neither the wheel of Pyodide {PYODIDE} nor a whole copy of it: {wrong} is "
             "not as it should be"

@@ -1,4 +1,8 @@
-"""Live · Try: a page with an editor, and programs to begin with, which are README's own."""
+"""Live · Try: a page with an editor, and programs to begin with.
+
+They are README's own, one of them with two lines of ours that print its loss, and the example at
+the head of the chapter on steps.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,9 @@ PROGRAMS = {
 def programs() -> dict[str, str]:
     """Return the programs by their names."""
     found = {name: _of_readme(heading) + more for name, (heading, more) in PROGRAMS.items()}
-    before, _, after = found["Your own model"].partition(STEP)
+    before, step, after = found["Your own model"].partition(STEP)
+    if not step:
+        raise ValueError(f"README's own model has no line {STEP.strip()!r}")
     found["Your own model"] = before + STEP + LOSS + after
     found["Both passes of your own code"] = _of_steps() + 'steps.save("passes.html")\n'
     return found

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from demos.learn import EXERCISES
 from demos.live._breaks import Answer
+from demos.live._definitions import judges
 from demos.pages.source import DEFINITIONS, Source, coloured, places
 from demos.pages.templates import fill, parts
 from demos.pages.text import formula, markdown
@@ -109,7 +110,8 @@ class Book:
     ) -> Markup:
         """Return lines first to last of a file as HTML, with refusals and overloads folded.
 
-        `of` is the name of the definition that they are, or whose lines are among them.
+        `of` is the name of the definition that they are, or whose lines are among them. Where a
+        small program judges it, a page that runs lets its reader change it.
         """
         numbers = [n for n in range(first, last + 1) if n not in skip]
         lines = self._lines(source)
@@ -127,7 +129,7 @@ class Book:
             count = "1 line" if first == end else f"{end - first + 1} lines"
             opens = f"{summary}, {count}" if n == first else ""
             rows.append({"n": n, "html": Markup(line), "opens": opens, "closes": n == end})
-        return parts.folded_lines(rows, of)
+        return parts.folded_lines(rows, of if judges(source.name, of) else "")
 
     def _lines(self, source: Source) -> list[Markup]:
         if source not in self._cache:

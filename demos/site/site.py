@@ -64,9 +64,12 @@ def more(parser: argparse.ArgumentParser) -> None:
 chosen = options("site", __doc__.splitlines()[0], add=more)
 refuse_to_replace(chosen.out / "index.html")
 base = chosen.base.rstrip("/")
-if chosen.serve is not None and chosen.runtime is None and OUT.is_dir():
-    chosen.runtime = OUT
 runtime = checked(chosen.runtime) if chosen.runtime else None
+if chosen.serve is not None and runtime is None and OUT.is_dir():
+    try:
+        runtime = checked(OUT)
+    except OSError as error:  # (the site was asked for, and not this folder)
+        print(f"no Python for the pages: {error}", flush=True)
 server = listening(chosen.out, chosen.serve) if chosen.serve is not None else None
 began = time.perf_counter()
 
@@ -138,7 +141,7 @@ print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out /
 # A browser runs Python only for pages that come from a server.
 
 if server:
-    print(f"http://127.0.0.1:{chosen.serve}/ until Ctrl-C", flush=True)
+    print(f"http://127.0.0.1:{server.server_port}/ until Ctrl-C", flush=True)
     server.serve_forever()
 
 # %% Try it

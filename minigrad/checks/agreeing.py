@@ -54,8 +54,9 @@ class Verdict:
     """What differences say of the gradient at a tensor.
 
     agrees     True, or False; None where differences cannot decide
-    deviation  ‖gradient - difference‖ / ‖difference‖ where it does not agree: ∞ if it should be 0.
-               (Of a tensor with more than 64 elements it is an estimate along 64 random directions)
+    deviation  ‖gradient - difference‖ / ‖difference‖ where it does not agree: ∞ if it should be 0,
+               NaN if the gradient is not a number. (Of a tensor with more than 64 elements it is
+               an estimate along 64 random directions)
     wrong      the positions of the inputs whose VJP is wrong in the rule that computed the tensor
     """
 
@@ -66,7 +67,8 @@ class Verdict:
     @property
     def badness(self) -> tuple[bool, bool, float]:
         """A key by which the worst of several verdicts is the largest."""
-        return self.agrees is False, self.agrees is None, self.deviation
+        off = math.inf if math.isnan(self.deviation) else self.deviation
+        return self.agrees is False, self.agrees is None, off
 
     @property
     def said(self) -> str:
@@ -129,6 +131,7 @@ class Program:
             t: primitive(name=t.node.name)(t.node.rule) for t in self.order if t.node is not None
         }
         leaves = {t: Tensor(_wide(t), requires_grad=True) for t in self.order if t.node is None}
+        self.computed: dict[Tensor, Any] = {}
         self.computed = self._continued(leaves)
         again = self.computed[y].data
         if not np.allclose(again, y.data, rtol=1e3 * np.finfo(y.dtype).eps, equal_nan=True):
@@ -152,8 +155,7 @@ class Program:
 
     def _still(self, x: Tensor) -> Array:
         """Return the array of a tensor that does not move."""
-        computed = getattr(self, "computed", {})
-        return computed[x].data if x in computed else _wide(x)
+        return self.computed[x].data if x in self.computed else _wide(x)
 
     def claims(self, t: Tensor) -> Claims:
         """Return the claim on y as a function of t alone. (What is not finite in t stays.)"""

@@ -1,5 +1,6 @@
 """Live: what a page's Python answers, in the Python that the tests are in."""
 
+import io
 import json
 import sys
 from collections import defaultdict
@@ -7,6 +8,7 @@ from collections import defaultdict
 import pytest
 
 from demos.live import _reader
+from demos.live._definitions import lines_of
 from demos.live._examples import LETTERS, Spaces, run
 from demos.live._runtime import MISSING
 from minigrad.graphs import draw_with
@@ -17,6 +19,7 @@ from tests.demos.live_blocks import blocks
 def ask(tmp_path, monkeypatch):
     """Give ask(text, of=MODULE): what the messages about a block say, by their kind."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     spaces = Spaces()
 
     def ask(text, of="minigrad.idea"):
@@ -79,11 +82,10 @@ def test_each_example_prints_at_its_place(ask):
 
 
 def test_the_reader_s_own_lines_have_no_prompt_and_share_the_names_of_the_page(ask):
-    assert ask("a = softmax([0.0, 0.0])\na\nfor i in range(2):\n    print(i)")["out"] == (
-        "array([0.5, 0.5])\n0\n1\n"
-    )
+    lines = "a = log_softmax([0.0, 0.0]) + np.log(2)\na\nfor i in range(2):\n    print(i)"
+    assert ask(lines)["out"] == "array([0., 0.])\n0\n1\n"
     heard = ask(">>> a[0]\n0.5\n>>> _\n0.5\n")
-    assert heard["done"] is False and heard["out"] == "np.float64(0.5)\nnp.float64(0.5)\n"
+    assert heard["done"] is False and heard["out"] == "np.float64(0.0)\nnp.float64(0.0)\n"
     assert ask("a", "minigrad.optim")["failed"]  # another page has other names
 
 
@@ -113,6 +115,11 @@ def test_pictures_and_files_are_shown(ask):
     assert ask("1")["shown"] == []
 
 
+def test_a_name_of_the_page_is_the_page_s_own(ask):
+    assert ask("softmax is idea.softmax")["failed"]  # (chapter 0 does not import itself)
+    assert ask("softmax(Value([[0.0, 0.0]])).array")["out"] == "array([[0.5, 0.5]])\n"
+
+
 # ------------------------------------------------------------------ refusal
 
 
@@ -124,7 +131,9 @@ def test_pictures_and_files_are_shown(ask):
         (">>> x = 1\n>>> def f():\n...     return x.y\n>>> f()\n1\n", "line 3: AttributeError"),
         ("def f(n): return f(n + 1)\nf(0)", "line 1: RecursionError: maximum recursion depth"),
         ("exit()", "line 1: SystemExit"),
-        ("input()", "line 1: "),
+        (">>>x = 1", "ValueError: line 1 of the docstring"),
+        ("-" * 100_000 + "1", ""),  # (another error in each Python)
+        ("input()", "line 1: EOFError: EOF when reading a line"),
         ("raise MemoryError", "line 1: MemoryError"),
         ("Tensor([1, 2]) @ Tensor([[1]])", "line 1: ValueError: "),
     ],
@@ -182,3 +191,14 @@ def test_where_a_function_draws_there_are_svgs_alone(tmp_path, monkeypatch, prog
         (failed,) = (x for x in map(json.loads, sent) if "failed" in x)
         assert said in failed["failed"] and "pip install" not in failed["failed"]
         sent.clear()
+
+
+def test_a_question_that_fails_is_answered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sent = []
+    of, name = "attention.scaled_dot_product", "unit_length"  # which no small program uses
+    question = {"id": 1, "define": lines_of(of, name), "of": of, "name": name}
+    _reader.Reader(sent.append).answer(json.dumps(question))
+    failed, done = map(json.loads, sent)
+    assert failed["failed"] == "ValueError: no small program uses unit_length"
+    assert done == {"id": 1, "done": None}
