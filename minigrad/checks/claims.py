@@ -68,8 +68,7 @@ class GradientError(AssertionError):
     input      which of that operation's inputs has the wrong VJP (from 0 on), or None
     diagnoses  the sentences that explain it, the most specific first: a mistake, or why the
                difference is not to be believed
-    elements   the elements of the gradient, if they were compared one by one, or None. Their table
-               is the end of the message
+    elements   its elements, if they were compared one by one, or None. Their table ends the message
     """
 
     def __init__(
