@@ -31,11 +31,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+from demos.learn._running import Clock
 from demos.live import _definitions, _examples, _exercises
 from demos.live._examples import Spaces
 from minigrad.graphs import draw_with
-
-Clock = Callable[[str, float], AbstractContextManager[object]]  # of a file, and its seconds
 
 
 def layout(drawn: Callable[[str], str], source: str) -> tuple[str, str]:

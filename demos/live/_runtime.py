@@ -153,8 +153,9 @@ class Runtime:
             total += len(content if packed else gzip.compress(content))
         return round(total / 1e6)
 
+    @cached_property
     def policy(self) -> Markup:
-        """Return what the policy of a page that runs allows its scripts, beside the page's own.
+        """What the policy of a page that runs allows its scripts, beside the page's own.
 
         A stepped page is shown in a frame, which has the policy of the page around it.
         """
