@@ -20,6 +20,10 @@ from demos.site._contents import PICTURES, Chapter
 from demos.site._notebooks import notebook
 from demos.site._rows import rows
 
+WORDS = {  # chapters whose readers may know other words for what they see
+    "1.1": ("words.html#pytorch", "PyTorch’s words for it"),
+    "7.1": ("words.html#modules", "PyTorch’s words for it"),
+}
 LIVE = ("blocks", "definitions")  # the scripts of a page whose examples run
 
 
@@ -37,6 +41,8 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
         facts.append(parts.fold(summary, links(chapter.leads)))
     elif chapter.leads:
         facts.append("leads to " + links(chapter.leads))
+    if chapter.number in WORDS:
+        facts.append(parts.link(*WORDS[chapter.number]))
     facts += [_size(source), notebook(chapter.number)]
     kicker = f"Chapter {chapter.number} · {chapter.part}"
     sub = sentence(chapter.says, book.links)

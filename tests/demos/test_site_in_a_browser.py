@@ -76,6 +76,22 @@ def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(visit):
     page.locator("dialog").wait_for(state="hidden")
 
 
+@pytest.mark.parametrize(
+    "words", ["chain rule", "float32", "learning rate", "one-hot", "faster", "padding", "resume"]
+)
+def test_find_leads_from_words_to_a_section_that_has_them(visit, words):
+    page = visit("index")
+    page.keyboard.press("/")
+    page.locator("dialog input").fill(words)
+    page.get_by_text(re.compile(r"^\d+ found$")).wait_for()
+    page.locator("#found span", has_text=re.compile("^(page|section of .*)$")).last.click()
+    page.wait_for_load_state("load")
+    section = page.url.partition("#")[2]
+    shown = page.locator(f"[id='{section}']" if section else "main").first
+    around = shown.locator("xpath=ancestor::*[contains(@class, 'row')]").or_(page.locator("main"))
+    assert all(word in around.first.inner_text().lower() for word in words.split()), page.url
+
+
 def test_an_address_a_link_and_print_open_a_fold(visit, site):
     page = visit("3.6-softmax", "#logsumexp")
     assert page.locator("#logsumexp").is_visible()

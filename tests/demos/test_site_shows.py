@@ -18,6 +18,7 @@ from demos.site import _demos
 from demos.site._book import Book
 from demos.site._contents import book
 from demos.site._document import document
+from demos.site._tasks import SETUP, TASKS, lines_of, tasks
 from demos.site._words import words
 
 
@@ -123,3 +124,17 @@ def test_the_words_are_those_of_the_vocabulary_and_all_public_names(pages):
         part = page.partition(f'<h2 id="{package}">')[2].partition("<h2")[0]
         names = importlib.import_module(package).__all__
         assert re.findall(r"<li><a href=[^>]*><code>(\w+)</code>", part) == list(names)
+
+
+def test_the_lines_of_all_tasks_run_one_after_the_other(contents, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = plain(document(tasks(contents), "")).replace("\n", " ")
+    space = {}
+    exec(SETUP, space)
+    for task in itertools.chain(*TASKS.values()):
+        lines = lines_of(task)
+        assert 1 <= len(lines) <= 5
+        assert all(line.strip() in shown for line in lines)
+        exec("\n".join(lines), space)
+    assert {path.name for path in tmp_path.iterdir()} >= {"run.npz", "weights.npz", "slide.svg"}
+    assert space["H"].tolist() == [[6, 0], [0, 12]] and space["Hv"].tolist() == [6, 12]
