@@ -78,6 +78,18 @@ The laboratory, attention/laboratory
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
 """
+# Which chapters of the evening the prose of a chapter needs. (What its file imports is another
+# matter: 11 imports indexing, and can be read without it.)
+NEEDS = {
+    **{"1.1": "0", "1.2": "1.1", "1.3": "1.2", "1.4": "1.3", "2.1": "1.2", "2.2": "2.1"},
+    **{"2.3": "2.1", "2.4": "2.1", "3": "1.3", "3.1": "3", "3.2": "3", "3.3": "3", "3.4": "3.1"},
+    **{"3.5": "3.1", "3.6": "3.4", "3.7": "3.6", "3.8": "3.5", "3.9": "3.5", "3.10": "3.6"},
+    **{"4.1": "0", "4.2": "4.1", "4.3": "2.1 4.1", "5": "1.2", "6": "3", "6.1": "3.1"},
+    **{"6.3": "3.4", "6.4": "3.6", "7.1": "1.1", "7.3": "3.5", "8": "2.1", "11": "3.5 3.6"},
+    **{"11.1": "11", "11.2": "11", "12": "11", "13": "11", "14": "11", "15.1": "13"},
+    **{"15.2": "13", "15.3": "13", "15.4": "13", "16": "3.6 11", "16.2": "16", "16.3": "16"},
+    **{"16.4": "16", "16.5": "16", "16.6": "13 16", "16.7": "16"},
+}
 HERO = (  # what README's first picture says
     "The gradient from the loss back to q, without the scale over with it: equal down to the "
     "weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 times "
@@ -100,7 +112,8 @@ class Chapter:
     number: str = ""  # 3.6
     title: str = ""
     says: str = ""  # what the first line says after the title
-    needs: list[Chapter] = field(default_factory=list)
+    needs: list[Chapter] = field(default_factory=list)  # before it, of the evening
+    uses: list[Chapter] = field(default_factory=list)  # which its file imports
     leads: list[Chapter] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -146,5 +159,6 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
                 inside = other.source.name.startswith(f"{chapter.source.name}.")
                 first, second = (chapter, other) if inside else (other, chapter)
                 first.leads.append(second)
-                second.needs.append(first)
+                second.uses.append(first)
+        chapter.needs = [chapters[number] for number in NEEDS.get(chapter.number, "").split()]
     return chapters, files

@@ -51,6 +51,38 @@ for (const block of all(".code")) {
   block.before(make("div", { className: "holder" }, button));
 }
 
+// ---- The evening: which of its chapters have been read, in this browser. One that is left by the
+// link to the next has been. (The key is that of the exercises, demos/live/frames/exercises.js.)
+
+const KEPT = "minigrad.exercises";
+
+function everythingKept() {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT)) ?? { "minigrad exercises": 1, files: {}, solved: [] };
+  } catch { return null; }  // (refused, or of another kind)
+}
+
+function isRead(page) { return Boolean(everythingKept()?.read?.includes(page)); }
+
+function keepAsRead(page) {
+  const whole = everythingKept();
+  if (whole?.["minigrad exercises"] !== 1 || isRead(page)) return;
+  whole.read = [...(whole.read ?? []), page];
+  try { localStorage.setItem(KEPT, JSON.stringify(whole)); } catch { /* (full: not remembered) */ }
+}
+
+const pageOf = (link) => link.getAttribute("href");
+for (const link of all(".evening li a, .route li a")) link.parentElement.classList.toggle("done", isRead(pageOf(link)));
+const evening = document.querySelector(".evening");
+if (evening) {
+  const here = evening.querySelector("[aria-current]");
+  const stations = all("li", evening);
+  const later = stations.slice(stations.indexOf(here.parentElement)).filter((each) => !each.matches(".done"));
+  const left = later.reduce((sum, { dataset }) => sum + Number(dataset.minutes), 0);
+  evening.querySelector(".left").textContent = left ? `${left} min left` : "read to its end";
+  all("[rel=next]").forEach((link) => link.addEventListener("click", () => keepAsRead(pageOf(here))));
+}
+
 // ---- Find: names, chapters and terms, and then the sections whose prose has all words that are
 // typed. Both are scripts, since a page from a file may not fetch.
 
