@@ -78,17 +78,23 @@ The laboratory, attention/laboratory
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
 """
-# Which chapters of the evening the prose of a chapter needs. (What its file imports is another
-# matter: 11 imports indexing, and can be read without it.)
-NEEDS = {
-    **{"1.1": "0", "1.2": "1.1", "1.3": "1.2", "1.4": "1.3", "2.1": "1.2", "2.2": "2.1"},
-    **{"2.3": "2.1", "2.4": "2.1", "3": "1.3", "3.1": "3", "3.2": "3", "3.3": "3", "3.4": "3.1"},
-    **{"3.5": "3.1", "3.6": "3.4", "3.7": "3.6", "3.8": "3.5", "3.9": "3.5", "3.10": "3.6"},
-    **{"4.1": "0", "4.2": "4.1", "4.3": "2.1 4.1", "5": "1.2", "6": "3", "6.1": "3.1"},
-    **{"6.3": "3.4", "6.4": "3.6", "7.1": "1.1", "7.3": "3.5", "8": "2.1", "11": "3.5 3.6"},
-    **{"11.1": "11", "11.2": "11", "12": "11", "13": "11", "14": "11", "15.1": "13"},
-    **{"15.2": "13", "15.3": "13", "15.4": "13", "16": "3.6 11", "16.2": "16", "16.3": "16"},
-    **{"16.4": "16", "16.5": "16", "16.6": "13 16", "16.7": "16"},
+# Which chapters need one of the evening, in their prose. (What a file imports is another matter: 11
+# imports indexing, and can be read without it.)
+NEEDED_BY = {
+    "0": "1.1 4.1",
+    "1.1": "1.2 7.1",
+    "1.2": "1.3 2.1 5",
+    "1.3": "1.4 3",
+    "2.1": "2.2 2.3 2.4 4.3 8",
+    "3": "3.1 3.2 3.3 6",
+    "3.1": "3.4 3.5 6.1",
+    "3.4": "3.6 6.3",
+    "3.5": "3.8 3.9 7.3 11",
+    "3.6": "3.7 3.10 6.4 11 16",
+    "4.1": "4.2 4.3",
+    "11": "11.1 11.2 12 13 14 16",
+    "13": "15.1 15.2 15.3 15.4 16.6",
+    "16": "16.2 16.3 16.4 16.5 16.6 16.7",
 }
 HERO = (  # what README's first picture says
     "The gradient from the loss back to q, without the scale over with it: equal down to the "
@@ -152,6 +158,9 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
         name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
         chapter = Chapter(files[name], part, bool(star), after)
         chapters[chapter.number] = chapter
+    for needed, numbers in NEEDED_BY.items():
+        for number in numbers.split():
+            chapters[number].needs.append(chapters[needed])
     for chapter in chapters.values():  # (a package leads to what it gathers)
         names = chapter.source.imported(files) - {chapter.source.name}
         for other in chapters.values():
@@ -160,5 +169,4 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
                 first, second = (chapter, other) if inside else (other, chapter)
                 first.leads.append(second)
                 second.uses.append(first)
-        chapter.needs = [chapters[number] for number in NEEDS.get(chapter.number, "").split()]
     return chapters, files

@@ -16,8 +16,8 @@ from demos.museum import _pages as museum
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.site import _demos
 from demos.site._book import Book
-from demos.site._contents import book
 from demos.site._chapters import page_of_chapter
+from demos.site._contents import book
 from demos.site._document import document
 from demos.site._tasks import SETUP, TASKS, lines_of, tasks
 from demos.site._words import words
@@ -163,5 +163,5 @@ def test_a_chapter_needs_earlier_chapters_of_the_evening_alone(contents):
 def test_the_table_that_ends_chapter_0_leads_to_the_chapters_it_names(contents):
     shown = document(page_of_chapter(contents, contents.chapters["0"]), "")
     table = shown.partition("The chapter that adds it")[2]
-    for number in ("1.1", "1.4", "2.2", "3.6", "4", "15"):
-        assert re.search(rf'<a href="{re.escape(number)}[.-][^"]+">{re.escape(number)}</a>', table)
+    for named in ("1.1", "1.4", "2.2", "3.6", "4", "15"):
+        assert re.search(rf'<a href="{re.escape(named)}[.-][^"]+">{re.escape(named)}</a>', table)
