@@ -282,7 +282,7 @@ def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path,
     body = ['<a href="b.html">', '<a href="#x">', '<i id="y"></i><i id="y"></i>', '<a href="#y">']
     page = Page("a.html", "a", [Markup(html) for html in body], "a")
     (tmp_path / "a.html").write_text(document(page, ""))
-    shared = ("index.html", "site.css", "site.js", "exhibit.js")
+    shared = ("index.html", "tasks.html", "words.html", "site.css", "site.js", "exhibit.js")
     for name in (*shared, *(file for _, file in HEADER)):
         (tmp_path / name).touch()
     wrong = _checking.wrong_links(tmp_path, [page])
