@@ -38,7 +38,7 @@ def rows(book: Book, source: Source) -> list[Markup]:
             rows.append(parts.section(slug(what[0]), inline(what[0], book.links)))
         elif kind == "stop":
             summary, _, more = what[0].partition("\n\n")
-            rows.append(parts.later_begins(inline(summary, book.links)))
+            rows.append(parts.later_begins(inline(summary)))  # (a summary may not hold links)
             rows.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
