@@ -102,7 +102,6 @@ HERO = (  # what README's first picture says
     "smaller with 5 keys at d_k = 512."
 )
 PICTURES = {  # of demos/pictures/, for chapters that `demos.pictures` draws nothing for
-    "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
     "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
 }
 
