@@ -148,7 +148,7 @@ QUESTIONS = {  # by the number of the chapter
     "3.6": Question(
         asks="Softmax gives the weights (½, ¼, ¼), and g = (104, 100, 100) arrives at them. What "
         "does each score get?",
-        says="1, -½ and -½. The average of g is 102, and each weight is multiplied by 2, -2 and "
+        says="1, -½ and -½. The average of g is 102, so the weights are multiplied by 2, -2 and "
         "-2. The 100 in every element changes nothing, because the average contains it too.",
         example="""
         >>> from minigrad import Tensor
