@@ -206,9 +206,12 @@ QUESTIONS = {  # by the number of the chapter
         "Without it s is √d_k: 4 is near the top of the hill, which is at 5½, and 32 is far "
         "beyond the top.",
         example="""
-        >>> from attention.scaling import ratios, saturations
-        >>> for cell in ratios(saturations((16, 1024), keys=(64,), repeats=1)):
-        ...     print(cell.d_k, "longer" if cell.median > 1 else "shorter")
+        >>> from attention.scaling import saturation
+        >>> def median(d_k, a):                 # of ‖∂L/∂q‖, with the scale d_k^-a
+        ...     rng = np.random.default_rng(0)
+        ...     return saturation(d_k, a, keys=64, queries=128, rng=rng).gradient_median
+        >>> for d_k in (16, 1024):
+        ...     print(d_k, "longer" if median(d_k, 0.0) > median(d_k, 0.5) else "shorter")
         16 longer
         1024 shorter
         """,
