@@ -59,8 +59,8 @@ demos/live                   __init__ _examples _answers _chapter_0 _judging _de
 demos/live                   _exercises _reader _runtime _try *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *
-demos/site                   __init__ _contents _book _notebooks _rows _chapters _checking _document
-demos/site                   _demos _landing _words _serving *
+demos/site                   __init__ _contents _book _notebooks _questions _rows _chapters
+demos/site                   _checking _document _demos _landing _words _tasks _sections _serving *
 demos                        __main__
 """
 UP = {  # the arrows that run up, and why

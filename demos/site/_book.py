@@ -135,8 +135,18 @@ class Book:
         if source not in self._cache:
             files = self.files | {source.name: source}  # (a demo is not a file of the book)
             links = places(source.tree, source.lines, files, source, self.address)
-            self._cache[source] = coloured(source.text, links)
+            lines = coloured(source.text, links)
+            if source.name == "minigrad.idea":
+                lines = [self._ledger(line) for line in lines]
+            self._cache[source] = lines
         return self._cache[source]
+
+    def _ledger(self, line: Markup) -> Markup:
+        """Return a line of the table that ends chapter 0, with links to the chapters it names."""
+        row = re.fullmatch(r'(<span class="c"># .* {2})(\d.*)', line)
+        if not row:
+            return line
+        return Markup(row[1] + re.sub(NUMBER, lambda number: self._chapter(number[0]), row[2]))
 
     def console(self, source: Source, examples: list[doctest.Example]) -> Markup:
         """Return a docstring's examples as HTML: what is typed, and what is printed."""

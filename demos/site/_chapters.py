@@ -20,39 +20,79 @@ from demos.site._contents import PICTURES, Chapter
 from demos.site._notebooks import notebook
 from demos.site._rows import rows
 
+WORDS = {  # chapters whose readers may know other words for what they see
+    "1.1": ("words.html#pytorch", "PyTorch’s words for it"),
+    "7.1": ("words.html#modules", "PyTorch’s words for it"),
+}
 LIVE = ("blocks", "definitions")  # the scripts of a page whose examples run
 
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     """Return a chapter's page."""
     source = chapter.source
-    order = list(book.chapters.values())
     links = lambda chapters: parts.links([(other.page, _named(other)) for other in chapters])
     minutes = f"{chapter.minutes} min"
     facts = [f"{minutes} · ★ of the evening" if chapter.star else minutes]
     if chapter.needs:
         facts.append("needs " + links(chapter.needs))
-    if len(chapter.leads) > 6:
-        summary = f"leads to {len(chapter.leads)} chapters"
-        facts.append(parts.fold(summary, links(chapter.leads)))
-    elif chapter.leads:
-        facts.append("leads to " + links(chapter.leads))
+    for words, chapters in (("also uses", chapter.uses), ("leads to", chapter.leads)):
+        others = [other for other in chapters if other not in chapter.needs]
+        if others:
+            count = "1 chapter" if len(others) == 1 else f"{len(others)} chapters"
+            facts.append(parts.fold(f"{words} {count}", links(others)))
+    if chapter.number in WORDS:
+        facts.append(parts.link(*WORDS[chapter.number]))
     facts += [_size(source), notebook(chapter.number)]
     kicker = f"Chapter {chapter.number} · {chapter.part}"
     sub = sentence(chapter.says, book.links)
-    body = [_contents(book, chapter), parts.top(kicker, formula(chapter.title), sub, facts)]
+    evening = _evening(book, chapter)
+    body = [evening, _contents(book, chapter)]
+    body.append(parts.top(kicker, formula(chapter.title), sub, facts))
     if chapter.number in pictures.CHAPTERS:
         body.append(_drawn(pictures.CHAPTERS[chapter.number]))
     elif chapter.number in PICTURES:
         body.append(parts.picture(*PICTURES[chapter.number]))
-    pages = [(other.page, _named(other)) for other in order]
-    body += [*rows(book, source), turn(pages, order.index(chapter))]
+    body += [*rows(book, source), _turn(book, chapter)]
     name = plain(_named(chapter))
     book.index.append((name, "chapter", chapter.page))
     term = _term(book, chapter)
     body = [Markup(re.sub("<strong>(.+?)</strong>", term, str(html))) for html in body]
     says = plain(chapter.says)
     return Page(chapter.page, name, body, says, "Book", "chapter", source.name, LIVE)
+
+
+def _stations(book: Book) -> list[Chapter]:
+    """Return the chapters of the evening, in their order."""
+    return [chapter for chapter in book.chapters.values() if chapter.star]
+
+
+def _after(book: Book, chapter: Chapter) -> tuple[str, Markup]:
+    """Return the address and the name of what follows a chapter of the evening."""
+    stations = _stations(book)
+    place = stations.index(chapter) + 1
+    if place == len(stations):
+        return "exercises.html", Markup("the exercises")
+    return stations[place].page, _named(stations[place])
+
+
+def _evening(book: Book, chapter: Chapter) -> Markup:
+    """Return the line of the evening's chapters; nothing for a chapter that is not one of them."""
+    if not chapter.star:
+        return Markup("")
+    stations, after = _stations(book), _after(book, chapter)
+    return fill("site/evening.html", stations=stations, now=chapter, after=after, formula=formula)
+
+
+def _turn(book: Book, chapter: Chapter) -> Markup:
+    """Return links to the chapters before and after; in the evening, to its next one first."""
+    order = list(book.chapters.values())
+    pages = [(other.page, _named(other)) for other in order]
+    place = order.index(chapter)
+    if not chapter.star:
+        return turn(pages, place)
+    after = _after(book, chapter)
+    others = [page for page in pages[place + 1 : place + 2] if page != after]
+    return parts.turn(pages[:place][-1:], [after], others)
 
 
 def _term(book: Book, chapter: Chapter) -> Callable[[re.Match[str]], str]:

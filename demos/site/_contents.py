@@ -78,13 +78,30 @@ The laboratory, attention/laboratory
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
 """
+# Which chapters need one of the evening, in their prose. (What a file imports is another matter: 11
+# imports indexing, and can be read without it.)
+NEEDED_BY = {
+    "0": "1.1 4.1",
+    "1.1": "1.2 7.1",
+    "1.2": "1.3 2.1 5",
+    "1.3": "1.4 3",
+    "2.1": "2.2 2.3 2.4 4.3 8",
+    "3": "3.1 3.2 3.3 6",
+    "3.1": "3.4 3.5 6.1",
+    "3.4": "3.6 6.3",
+    "3.5": "3.8 3.9 7.3 11",
+    "3.6": "3.7 3.10 6.4 11 16",
+    "4.1": "4.2 4.3",
+    "11": "11.1 11.2 12 13 14 16",
+    "13": "15.1 15.2 15.3 15.4 16.6",
+    "16": "16.2 16.3 16.4 16.5 16.6 16.7",
+}
 HERO = (  # what README's first picture says
     "The gradient from the loss back to q, without the scale over with it: equal down to the "
     "weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 times "
     "smaller with 5 keys at d_k = 512."
 )
 PICTURES = {  # of demos/pictures/, for chapters that `demos.pictures` draws nothing for
-    "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
     "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
 }
 
@@ -100,7 +117,8 @@ class Chapter:
     number: str = ""  # 3.6
     title: str = ""
     says: str = ""  # what the first line says after the title
-    needs: list[Chapter] = field(default_factory=list)
+    needs: list[Chapter] = field(default_factory=list)  # before it, of the evening
+    uses: list[Chapter] = field(default_factory=list)  # which its file imports
     leads: list[Chapter] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -139,6 +157,9 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
         name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
         chapter = Chapter(files[name], part, bool(star), after)
         chapters[chapter.number] = chapter
+    for needed, numbers in NEEDED_BY.items():
+        for number in numbers.split():
+            chapters[number].needs.append(chapters[needed])
     for chapter in chapters.values():  # (a package leads to what it gathers)
         names = chapter.source.imported(files) - {chapter.source.name}
         for other in chapters.values():
@@ -146,5 +167,5 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
                 inside = other.source.name.startswith(f"{chapter.source.name}.")
                 first, second = (chapter, other) if inside else (other, chapter)
                 first.leads.append(second)
-                second.needs.append(first)
+                second.uses.append(first)
     return chapters, files

@@ -15,13 +15,17 @@ from demos.pages.templates import parts
 from demos.pages.text import inline, slug
 from demos.site._book import Book
 from demos.site._contents import STOP
+from demos.site._questions import QUESTIONS
 
 EXAMPLES = doctest.DocTestParser()
 Part = str | list[doctest.Example]  # of a docstring
 
 
 def rows(book: Book, source: Source) -> list[Markup]:
-    """Return a file as rows: the module's docstring, then every statement in order."""
+    """Return a file as rows: the module's docstring, then every statement in order.
+
+    A chapter of the evening asks its question at the end of its lesson.
+    """
     start = source.tree.body[0].end_lineno or 1
     rows = [_opening(book, source)]
     later = STOP in source.docstring
@@ -38,7 +42,8 @@ def rows(book: Book, source: Source) -> list[Markup]:
             rows.append(parts.section(slug(what[0]), inline(what[0], book.links)))
         elif kind == "stop":
             summary, _, more = what[0].partition("\n\n")
-            rows.append(parts.later_begins(inline(summary, book.links)))
+            rows.append(_question(book, source))
+            rows.append(parts.later_begins(inline(summary)))  # (a summary may not hold links)
             rows.append(parts.row(book.prose(more)))
             later = True
         elif kind == "code":
@@ -48,8 +53,7 @@ def rows(book: Book, source: Source) -> list[Markup]:
             rows.append(parts.row("", code))
         else:
             rows.append(_definition(book, source, *what))
-    if later:
-        rows.append(parts.later_ends())
+    rows.append(parts.later_ends() if later else _question(book, source))
     return list(filter(None, rows))
 
 
@@ -80,6 +84,16 @@ def _opening(book: Book, source: Source) -> Markup:
         left = book.prose("\n\n".join(paragraphs[beside:]))
         rows.append(parts.row(left, book.console(source, following)))
     return Markup("").join([*right, *rows])
+
+
+def _question(book: Book, source: Source) -> Markup:
+    """Return what a chapter asks, with its folded answer; nothing for another file."""
+    for number, question in QUESTIONS.items():
+        if book.chapters[number].source is source:
+            example = book.console(source, EXAMPLES.get_examples(question.example))
+            answer = parts.row(book.prose(question.says), example)
+            return parts.asked(inline(question.asks, book.links), answer)
+    return Markup("")
 
 
 def _replaces(book: Book, code: str) -> Markup:

@@ -51,12 +51,46 @@ for (const block of all(".code")) {
   block.before(make("div", { className: "holder" }, button));
 }
 
-// ---- Find: names, chapters, terms. The index is a script, since a page from a file may not fetch.
+// ---- The evening: which of its chapters have been read, in this browser. One that is left by the
+// link to the next has been. (The key is that of the exercises, demos/live/frames/exercises.js.)
+
+const KEPT = "minigrad.exercises";
+
+function everythingKept() {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT)) ?? { "minigrad exercises": 1, files: {}, solved: [] };
+  } catch { return null; }  // (refused, or of another kind)
+}
+
+function isRead(page) { return Boolean(everythingKept()?.read?.includes(page)); }
+
+function keepAsRead(page) {
+  const whole = everythingKept();
+  if (whole?.["minigrad exercises"] !== 1 || isRead(page)) return;
+  whole.read = [...(whole.read ?? []), page];
+  try { localStorage.setItem(KEPT, JSON.stringify(whole)); } catch { /* (full: not remembered) */ }
+}
+
+const pageOf = (link) => link.getAttribute("href");
+for (const link of all(".evening li a, .route li a")) link.parentElement.classList.toggle("done", isRead(pageOf(link)));
+const evening = document.querySelector(".evening");
+if (evening) {
+  const here = evening.querySelector("[aria-current]");
+  const stations = all("li", evening);
+  const later = stations.slice(stations.indexOf(here.parentElement)).filter((each) => !each.matches(".done"));
+  const left = later.reduce((sum, { dataset }) => sum + Number(dataset.minutes), 0);
+  evening.querySelector(".left").textContent = left ? `${left} min left` : "read to its end";
+  all("[rel=next]").forEach((link) => link.addEventListener("click", () => keepAsRead(pageOf(here))));
+}
+
+// ---- Find: names, chapters and terms, and then the sections whose prose has all words that are
+// typed. Both are scripts, since a page from a file may not fetch.
 
 const opener = document.querySelector("button.find"), dialog = document.querySelector(".finder");
 const [input, list, count] = dialog.children;
 opener.hidden = false;
 let chosen = 0;
+const SHOWN = 12, NAMES = 7;  // how much is listed, and how much of it is names if there is more
 
 function score(name, word) {
   const text = name.toLowerCase();
@@ -66,21 +100,44 @@ function score(name, word) {
   return text.includes(word) ? 3 : 9;
 }
 
-function search() {
-  const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+function namesWith(typed) {
   const rank = (name, kind) =>
     Math.max(...typed.map((word) => Math.min(score(name, word), 4 + score(kind, word))));
-  const found = (window.FIND || [])
+  return (window.FIND || [])
     .map(([name, kind, address]) => ({ name, kind, address, rank: rank(name, kind) }))
-    .filter((each) => typed.length && each.rank < 8)
+    .filter((entry) => entry.rank < 8)
     .sort((a, b) => a.rank - b.rank);
+}
+
+// Sections with these words in their heading come first, then those with the whole words.
+function sectionsWith(typed) {
+  const sections = (window.SECTIONS || []).flatMap(([title, rows]) => rows.map(
+    ([address, heading, words]) => {
+      const text = ` ${words} `;
+      const has = (test) => typed.every(test);
+      if (!has((word) => text.includes(` ${word}`))) return null;
+      const rank = has((word) => score(heading, word) < 3) ? 0 : has((word) => text.includes(` ${word} `)) ? 1 : 2;
+      const isTop = title.endsWith(heading);
+      return { name: isTop ? title : heading, kind: isTop ? "page" : `section of ${title}`, address, rank };
+    },
+  ));
+  return sections.filter(Boolean).sort((a, b) => a.rank - b.rank);
+}
+
+function search() {
+  const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const names = typed.length ? namesWith(typed) : [];
+  const known = new Set(names.map(({ address }) => address));
+  const sections = typed.length ? sectionsWith(typed).filter(({ address }) => !known.has(address)) : [];
+  const listed = [...names.slice(0, Math.max(NAMES, SHOWN - sections.length)), ...sections].slice(0, SHOWN);
   chosen = 0;
-  list.replaceChildren(...found.slice(0, 12).map(({ name, kind, address }, i) => {
+  list.replaceChildren(...listed.map(({ name, kind, address }, i) => {
     const words = [make("b", { textContent: name }), " ", make("span", { textContent: kind })];
     const link = make("a", { href: address, tabIndex: -1 }, ...words);
     return make("li", { id: `found-${i}`, role: "option" }, link);
   }));
-  count.textContent = !typed.length ? "" : found.length ? `${found.length} found` : "Nothing found";
+  const total = names.length + sections.length;
+  count.textContent = !typed.length ? "" : total ? `${total} found` : "Nothing found";
   choose(0);
 }
 
@@ -94,14 +151,23 @@ function choose(step) {
   items[chosen].scrollIntoView({ block: "nearest" });
 }
 
+function load(name, file) {
+  if (window[name]) return;
+  window[name] = [];  // (until it is here)
+  document.head.append(make("script", { src: file, onload: search }));
+}
+
 function open() {
   if (dialog.open) return;
-  if (!window.FIND) document.head.append(make("script", { src: "find.js", onload: search }));
+  load("FIND", "find.js");
   dialog.showModal();
   input.select();
 }
 opener.addEventListener("click", open);
-input.addEventListener("input", search);
+input.addEventListener("input", () => {
+  load("SECTIONS", "sections.js");
+  search();
+});
 list.addEventListener("click", () => dialog.close());
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 input.addEventListener("keydown", (event) => {

@@ -36,6 +36,7 @@ from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
 from demos.pages.templates import fill
 from demos.site import _demos
+from demos.site import _sections as sections
 from demos.site._book import Book
 from demos.site._chapters import page_of_chapter, page_of_contents, page_of_tool
 from demos.site._checking import failures, version, wrong_links
@@ -44,6 +45,7 @@ from demos.site._document import copy_beside, document
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
 from demos.site._serving import listening
+from demos.site._tasks import tasks
 from demos.site._words import words
 from minigrad.runs.saving import write_whole
 
@@ -99,7 +101,7 @@ for name in files() if chosen.all else ():
 
 contents.kept = answers.result()
 broken.shutdown()
-pages = [landing(contents), page_of_contents(contents), words(contents)]
+pages = [landing(contents), page_of_contents(contents), words(contents), tasks(contents)]
 pages += [page_of_chapter(contents, each) for each in contents.chapters.values()]
 pages += [page_of_tool(contents, each) for each in contents.tools]
 for show in (laboratory, learn, museum, _demos):
@@ -112,6 +114,7 @@ if runtime:
 now = version()
 written = {page.file: document(page, now, base, runtime) for page in pages}
 written["find.js"] = contents.find()
+written["sections.js"] = sections.script(pages)
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
 for name, path in files().items():

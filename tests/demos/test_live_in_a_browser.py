@@ -58,7 +58,7 @@ def run(tab, block, text=None):
 
 
 def test_a_run_is_as_in_the_book_and_runs_what_is_above_first(tab):
-    assert tab.js("blocks.length") == 3
+    assert tab.js("blocks.length") == 4
     assert tab.js("all('.cost').length === blocks.length + definitions.length")
     said = run(tab, 2)
     assert said.startswith("As in the book, ") and said.endswith("First, the 2 blocks above ran.")

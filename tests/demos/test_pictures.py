@@ -13,7 +13,9 @@ from demos.pages.page import FOLDER as PAGES
 from demos.pictures import (
     CHAPTERS,
     SHARED_SCRIPTS,
+    bypass,
     error,
+    heads,
     number,
     product,
     valley,
@@ -193,3 +195,26 @@ def test_the_newest_first_gives_the_gradient_and_a_before_b_does_not():
     slope = (value(idea.Value(3.001)) - value(idea.Value(2.999))) / 0.002
     assert f"gives {number(slope)} for" in alt("waiting") and "81" in alt("waiting")
     assert waiting.picture().count("135") >= 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bypass_keeps_a_part_of_the_direction_and_a_block_without_it_keeps_none(seed):
+    with_it, alone = (bypass.directions(seed, bypass=kept) for kept in (True, False))
+    assert with_it[0] > 0.9 and with_it[-1] > 0.25
+    assert abs(alone[0]) < 0.35 and max(map(abs, alone)) < 0.55
+
+
+def test_what_the_heads_add_is_the_layers_output_and_each_looks_where_it_is_said():
+    layer, x = heads.layer()
+    assert np.allclose(heads.added(layer, x).sum(axis=0), layer(x).data, rtol=1e-12, atol=1e-15)
+    before, same, first, alike = layer.weights(x).data
+    assert before[1:].argmax(axis=-1).tolist() == [0, 1, 2, 3] and first[:, 0].min() > 0.95
+    assert same[0].round(2).tolist() == [0.5, 0, 0, 0.5, 0] and np.allclose(alike, 0.2)
+
+
+def test_the_graph_of_chapter_5_has_what_its_dot_says():
+    said = alt("record")
+    for words in ("mean () with the gradient 1", "multiply (2,) with the gradient 0.5"):
+        assert words in said
+    picture = importlib.import_module("demos.pictures.record").picture()
+    assert picture.count("<polygon") == 3  # (arrows)

@@ -12,6 +12,7 @@ import pytest
 from markupsafe import Markup
 
 import minigrad
+from demos.live._examples import Spaces
 from demos.pages import source as sources
 from demos.pages.page import Page
 from demos.pages.text import columns, display, formula, inline, markdown
@@ -21,6 +22,7 @@ from demos.site._chapters import page_of_chapter, page_of_tool
 from demos.site._contents import ROOT, STOP, book
 from demos.site._document import HEADER, document
 from demos.site._landing import FINDINGS
+from demos.site._questions import QUESTIONS
 from demos.site._rows import _replaces
 
 BOOK = Book(*book())
@@ -102,9 +104,14 @@ def page_of(name):
     return page_of_tool(BOOK, BOOK.files[name])
 
 
+def read_page(name):
+    """Read a page, without its question, whose text is not in the file."""
+    return Read("".join(html for html in page_of(name).body if 'id="question"' not in html))
+
+
 @every_page
 def test_a_page_has_every_line_of_code_once_and_as_it_is(name):
-    source, read = BOOK.files[name], Read("".join(page_of(name).body))
+    source, read = BOOK.files[name], read_page(name)
     expected = dict(enumerate(source.lines, start=1))
     for node in documented(source):
         if ast.get_docstring(node):
@@ -125,7 +132,7 @@ def test_a_page_has_every_line_of_code_once_and_as_it_is(name):
 
 @every_page
 def test_a_page_has_every_paragraph_and_every_example_once_and_in_order(name):
-    source, read = BOOK.files[name], Read("".join(page_of(name).body))
+    source, read = BOOK.files[name], read_page(name)
     parser, texts, examples = doctest.DocTestParser(), [], []
     for node in documented(source):
         said = ast.get_docstring(node) or ""
@@ -171,6 +178,38 @@ def test_columns_that_are_made_with_blanks_are_set_as_a_table(name):
 def test_no_heading_shows_marks_instead_of_a_formula(name):
     for heading in Read("".join(page_of(name).body)).headings:
         assert not re.search(r"\bd_k\b|[ᵢⱼₖ`]", heading)
+
+
+@every_page
+def test_a_chapter_of_the_evening_asks_its_question_where_its_lesson_ends(name):
+    body = page_of(name).body
+    places = [i for i, html in enumerate(body) if 'id="question"' in html]
+    numbers = [n for n in QUESTIONS if BOOK.chapters[n].source.name == name]
+    assert len(places) == len(numbers)
+    for place, number in zip(places, numbers, strict=True):
+        assert not any('id="later"' in html for html in body[:place])
+        if STOP in BOOK.files[name].text:
+            assert body[place + 1].startswith('<details class="later" id="later">')
+        else:
+            assert place == len(body) - 2  # (then the links to the chapters before and after)
+        asks, says, _ = QUESTIONS[number]
+        question, answer = body[place].split('<details class="fold">')
+        assert str(inline(asks, BOOK.links)) in question
+        assert str(BOOK.prose(says)) in answer and answer.endswith("</details></section>")
+
+
+def test_the_questions_are_those_of_the_evening_and_short():
+    assert list(QUESTIONS) == [n for n, chapter in BOOK.chapters.items() if chapter.star]
+    assert max(len(asks.split()) for asks, _, _ in QUESTIONS.values()) <= 30
+    assert max(len(says.split()) for _, says, _ in QUESTIONS.values()) <= 60
+
+
+@pytest.mark.parametrize("number", QUESTIONS)
+def test_the_example_of_an_answer_prints_what_it_shows(number):
+    space = Spaces()[BOOK.chapters[number].source.name]
+    test = doctest.DocTestParser().get_doctest(QUESTIONS[number].example, space, number, None, None)
+    tried = doctest.DocTestRunner().run(test)
+    assert tried.attempted > 0 and tried.failed == 0
 
 
 def test_every_file_of_the_book_has_a_page_and_every_finding_stands_in_chapter_16():
@@ -282,7 +321,7 @@ def test_links_that_lead_nowhere_and_examples_that_are_wrong_are_found(tmp_path,
     body = ['<a href="b.html">', '<a href="#x">', '<i id="y"></i><i id="y"></i>', '<a href="#y">']
     page = Page("a.html", "a", [Markup(html) for html in body], "a")
     (tmp_path / "a.html").write_text(document(page, ""))
-    shared = ("index.html", "site.css", "site.js", "exhibit.js")
+    shared = ("index.html", "tasks.html", "words.html", "site.css", "site.js", "exhibit.js")
     for name in (*shared, *(file for _, file in HEADER)):
         (tmp_path / name).touch()
     wrong = _checking.wrong_links(tmp_path, [page])

@@ -76,6 +76,41 @@ def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(visit):
     page.locator("dialog").wait_for(state="hidden")
 
 
+@pytest.mark.parametrize(
+    "words", ["chain rule", "float32", "learning rate", "one-hot", "faster", "padding", "resume"]
+)
+def test_find_leads_from_words_to_a_section_that_has_them(visit, words):
+    page = visit("index")
+    page.keyboard.press("/")
+    page.locator("dialog input").fill(words)
+    page.get_by_text(re.compile(r"^\d+ found$")).wait_for()
+    page.locator("#found span", has_text=re.compile("^(page|section of .*)$")).last.click()
+    page.wait_for_load_state("load")
+    section = page.url.partition("#")[2]
+    shown = page.locator(f"[id='{section}']" if section else "main").first
+    around = shown.locator("xpath=ancestor::*[contains(@class, 'row')]").or_(page.locator("main"))
+    assert all(word in around.first.inner_text().lower() for word in words.split()), page.url
+
+
+def test_a_chapter_of_the_evening_that_is_left_for_the_next_one_is_remembered(visit):
+    page = visit("2.1-replay")
+    before = page.locator(".evening .left").inner_text()
+    page.locator(".turn [rel=next]").click()
+    page.wait_for_url(re.compile("3-primitives"))
+    assert page.locator(".evening .done").all_inner_texts() == ["2.1"]
+    assert visit("index").locator(".route .done b").all_inner_texts() == ["2.1"]
+    page = visit("1.3-rules")
+    left = int(page.locator(".evening .left").inner_text().split()[0])
+    stations = page.locator(".evening li")
+    minutes = [int(each.get_attribute("data-minutes")) for each in stations.all()]
+    assert left == sum(minutes[3:]) - minutes[4] and before == f"{sum(minutes[4:])} min left"
+    page.evaluate("localStorage.setItem('minigrad.exercises', 'another kind')")
+    page = visit("3-primitives")
+    page.locator(".turn [rel=next]").click()
+    assert page.evaluate("localStorage.getItem('minigrad.exercises')") == "another kind"
+    page.evaluate("localStorage.clear()")
+
+
 def test_an_address_a_link_and_print_open_a_fold(visit, site):
     page = visit("3.6-softmax", "#logsumexp")
     assert page.locator("#logsumexp").is_visible()

@@ -16,8 +16,10 @@ from demos.museum import _pages as museum
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.site import _demos
 from demos.site._book import Book
+from demos.site._chapters import page_of_chapter
 from demos.site._contents import book
 from demos.site._document import document
+from demos.site._tasks import SETUP, TASKS, lines_of, tasks
 from demos.site._words import words
 
 
@@ -123,3 +125,43 @@ def test_the_words_are_those_of_the_vocabulary_and_all_public_names(pages):
         part = page.partition(f'<h2 id="{package}">')[2].partition("<h2")[0]
         names = importlib.import_module(package).__all__
         assert re.findall(r"<li><a href=[^>]*><code>(\w+)</code>", part) == list(names)
+
+
+def test_the_lines_of_all_tasks_run_one_after_the_other(contents, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = plain(document(tasks(contents), "")).replace("\n", " ")
+    space = {}
+    exec(SETUP, space)
+    for task in itertools.chain(*TASKS.values()):
+        lines = lines_of(task)
+        assert 1 <= len(lines) <= 5
+        assert all(line.strip() in shown for line in lines)
+        exec("\n".join(lines), space)
+    assert {path.name for path in tmp_path.iterdir()} >= {"run.npz", "weights.npz", "slide.svg"}
+    assert space["H"].tolist() == [[6, 0], [0, 12]] and space["Hv"].tolist() == [6, 12]
+
+
+def test_the_links_that_lead_on_follow_the_evening(contents):
+    stars = [chapter for chapter in contents.chapters.values() if chapter.star]
+    assert len(stars) == 14
+    for chapter, after in itertools.zip_longest(stars, stars[1:]):
+        shown = document(page_of_chapter(contents, chapter), "")
+        page = after.page if after else "exercises.html"
+        assert set(re.findall(r'href="([^"]+)" rel="next"', shown)) == {page}
+        assert re.search(r'aria-current="step">([\d.]+)<', shown)[1] == chapter.number
+    minutes = [int(n) for n in re.findall(r'data-minutes="(\d+)"', shown)]
+    assert minutes == [chapter.minutes for chapter in stars]
+
+
+def test_a_chapter_needs_earlier_chapters_of_the_evening_alone(contents):
+    order = list(contents.chapters.values())
+    for place, chapter in enumerate(order):
+        assert bool(chapter.needs) == (place > 0), chapter.number
+        assert all(other.star and other in order[:place] for other in chapter.needs)
+
+
+def test_the_table_that_ends_chapter_0_leads_to_the_chapters_it_names(contents):
+    shown = document(page_of_chapter(contents, contents.chapters["0"]), "")
+    table = shown.partition("The chapter that adds it")[2]
+    for named in ("1.1", "1.4", "2.2", "3.6", "4", "15"):
+        assert re.search(rf'<a href="{re.escape(named)}[.-][^"]+">{re.escape(named)}</a>', table)
