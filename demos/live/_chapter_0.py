@@ -34,6 +34,11 @@ def program() -> Any:
     return idea.minus_log(idea.matmul(idea.matmul(row, weights), pick))
 
 
+def end() -> float:
+    """Return the program's L."""
+    return float(program().array.item())
+
+
 def made(moved: int = -1, by: Any = 0.0) -> list[Any]:
     """Run the program; return all values in their order. The one with a number is moved."""
     values: list[Any] = []

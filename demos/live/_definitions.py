@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from demos.live import _chapter_0, _judging
 from demos.live._examples import (
     RUNS,
@@ -55,7 +57,42 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         verdict = _chapter_0.judged(name, others)
     else:
         verdict = _judging.judged(of, name)
-    return verdict | {"examples": list(changed(of))}
+    examples = list(changed(of))
+    if verdict["right"]:
+        yours, books = values(place, message["define"])
+        verdict |= of_the_value(verdict["heading"], yours, books, len(examples))
+    return verdict | {"examples": examples}
+
+
+def values(place: Place, text: str) -> tuple[float, float]:
+    """Return what the small program computes with a reader's lines, and with the book's."""
+    of, name = place
+    computed = []
+    for lines in (lines_of(of, name), text):  # (at the end the reader's are in use)
+        put(place, lines)
+        in_chapter_0 = of == "minigrad.idea"
+        computed.append(_chapter_0.end() if in_chapter_0 else _judging.end(of, name))
+    books, yours = computed
+    return yours, books
+
+
+def of_the_value(heading: str, yours: float, books: float, changed: int) -> dict[str, Any]:
+    """Return what a verdict says instead if the derivatives are right, and the value is not.
+
+    changed  how many examples of the page print something else
+    """
+    fault, reasons = "not all is as in the book", []
+    if not np.isclose(yours, books, rtol=1e-6, atol=0):
+        fault = "it computes something else"
+        reasons.append(f"The small program's L is {yours:.4g}, and {books:.4g} with our lines.")
+    if changed == 1:
+        reasons.append("An example of this page prints something else.")
+    elif changed:
+        reasons.append(f"{changed} examples of this page print something else.")
+    if not reasons:
+        return {}
+    heading = f"{heading.removesuffix('.')}, but {fault}."
+    return {"right": None, "heading": heading, "reason": " ".join(reasons)}
 
 
 def judges(of: str, name: str) -> bool:

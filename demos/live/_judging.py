@@ -2,7 +2,8 @@
 
 A verdict is plain data, for JSON:
 
-    right    True, False, or None where differences cannot tell
+    right    True, False, or None: differences cannot tell, or the derivatives are right and what
+             is computed is not what the book computes
     heading  the verdict in a sentence
     reason   one sentence more; "" if there is none
     numbers  what a line of the reader says and what moving the input says: `what` it is of, and
@@ -54,10 +55,7 @@ NO_REASON = "None of the mistakes that we know explains it: compare it with the 
 
 def judged(of: str, name: str) -> dict[str, Any]:
     """Judge a definition by a program that uses it."""
-    program = program_for(of, name)
-    if program is None:
-        raise ValueError(f"no small program uses {name}")
-    f, inputs = program
+    f, inputs = small_program(of, name)
     tensors = [Tensor(x, requires_grad=True, name=each) for each, x in inputs.items()]
     answer = {"right": True, "heading": "", "reason": "", "numbers": None, "message": ""}
     try:
@@ -81,6 +79,20 @@ def judged(of: str, name: str) -> dict[str, Any]:
     if spoiled:
         answer["numbers"] = numbers(Program(y), *first_wrong(verdicts))
     return answer | checked(f, tensors, bool(spoiled))
+
+
+def end(of: str, name: str) -> float:
+    """Return L of the small program that uses a definition."""
+    f, inputs = small_program(of, name)
+    return float(f(*(Tensor(x) for x in inputs.values())).data)
+
+
+def small_program(of: str, name: str) -> tuple[Function, Inputs]:
+    """Return the small program that uses a definition, with its inputs."""
+    program = program_for(of, name)
+    if program is None:
+        raise ValueError(f"no small program uses {name}")
+    return program
 
 
 def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]:

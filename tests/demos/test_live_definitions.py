@@ -133,6 +133,50 @@ def test_right_lines_are_right(ask):
         assert not heard and "% off" not in answer["picture"]
 
 
+def test_right_derivatives_of_another_value_are_not_called_right(ask):
+    twice = text(SOFTMAX, "        e / e.sum", "        2 * e / e.sum")
+    twice = twice.replace("keepdims=True)),\n    )", "keepdims=True) / 2),\n    )")
+    answer, _ = ask(SOFTMAX, twice)
+    assert (answer["right"], answer["numbers"]) == (None, None)
+    assert answer["heading"] == (
+        "gradcheck: the first and the second derivative are right, but it computes something else."
+    )
+    assert answer["reason"] == (
+        "The small program's L is 0.4064, and 0.2032 with our lines. "
+        "2 examples of this page print something else."
+    )
+    assert ops.softmax([0.0]) == 2  # (the reader's lines are in use)
+    product = ("minigrad.idea", "matmul")
+    answer, _ = ask(
+        product,
+        "@operation\ndef matmul(a, b):\n    return 2 * a @ b, "
+        "lambda g: 2 * g @ b.T, lambda g: 2 * a.T @ g\n",
+    )
+    assert answer["right"] is None
+    assert answer["heading"] == (
+        "Differences: every gradient is right, but it computes something else."
+    )
+    assert answer["reason"].endswith("An example of this page prints something else.")
+    alone = ("minigrad.idea", "multiply")  # (no example of the page has it)
+    answer, _ = ask(
+        alone,
+        "@operation\ndef multiply(a, b):\n    return 2 * a * b, "
+        "lambda g: 2 * g * b, lambda g: 2 * g * a\n",
+    )
+    assert answer["right"] is None and len(answer["examples"]) == 1  # (the matrix product's)
+
+
+def test_an_example_that_prints_something_else_is_not_called_right(ask):
+    lines = text(
+        SOFTMAX,
+        "    x = floats(x)  # integers become float64",
+        "    x = floats(x)\n    if x.size == 2:\n        print(x)",
+    )
+    answer, _ = ask(SOFTMAX, lines)
+    assert answer["right"] is None and answer["examples"]
+    assert answer["heading"].endswith("right, but not all is as in the book.")
+
+
 def test_a_wrong_second_derivative_alone(ask):
     lines = """
 @primitive
