@@ -6,14 +6,12 @@ twice, once through its transpose, and a loop that does not wait for both spoils
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from demos.live._answers import compared, picture
-from demos.live._examples import sentence
+from demos.live._answers import compared, picture, stopped
 from minigrad import idea
 from minigrad.checks.agreeing import Verdict
 from minigrad.graphs import Graph, Vertex
@@ -58,10 +56,10 @@ def made(moved: int = -1, by: Any = 0.0) -> list[Any]:
     return values
 
 
-def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
+def judged(name: str, *, alone: bool = True) -> dict[str, Any]:
     """Judge a definition of chapter 0: the same answer as in _judging.py.
 
-    others  the names of other definitions in whose places are lines of the reader
+    alone  whether all other definitions have the book's lines
     """
     answer: dict[str, Any] = {"reason": "", "numbers": None, "message": "", "picture": None}
     try:
@@ -73,14 +71,15 @@ def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
         spoils = {n: wrong_inputs(values, n, verdicts) for n in seen}
         verdicts = {n: replace(verdicts[n], wrong=spoils[n]) for n in seen}
     except Exception as error:
-        return answer | {"right": False, "heading": f"It stops. {sentence(error)}"}
+        return answer | stopped(error)
     spoiled = [n for n in seen if not verdicts[n].agrees]
     vertices = [vertex(values, n, verdicts.get(n)) for n in range(len(values))]
     answer["picture"] = picture(Graph(vertices))
     if not spoiled:
         heading = "Differences: every gradient is right."
         return answer | {"right": True, "heading": heading}
-    first = vertices[spoiled[-1]].title
+    first = vertices[spoiled[-1]]
+    what = f"the small program's {first.title}" if first.named else f"the result of {first.title}"
     many = f"{len(spoiled)} of {len(seen)} gradients are wrong"
     own = [n for n in seen if spoils[n] and vertices[n].operation == name]
     if any(verdicts[n].agrees for n in own):
@@ -89,14 +88,12 @@ def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
         )
     elif not verdicts[len(values) - 1].agrees:
         answer["reason"] = "The first gradient is wrong already: ∂L/∂L is 1."
-    elif others and not own:
-        answer["reason"] = f"Look at your other lines that are in use: {', '.join(others)}."
-    elif name == "backward":
+    elif name == "backward" and alone:
         answer["reason"] = (
             "Each rule is right by itself. So the loop sends a gradient on too early, or twice, or "
             "does not add up what arrives."
         )
-    answer["numbers"] = compared(first, values[spoiled[-1]].grad, seen[spoiled[-1]])
+    answer["numbers"] = compared(what, values[spoiled[-1]].grad, seen[spoiled[-1]])
     return answer | {"right": False, "heading": f"Differences: {many}."}
 
 

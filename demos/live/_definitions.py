@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from demos.live import _chapter_0, _judging
+from demos.live._answers import OWN
 from demos.live._examples import (
     RUNS,
     Post,
@@ -52,15 +53,20 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         post(failed=sentence(error), trace=trace(error))
         return None
     of, name = place
+    others = [
+        dotted for other, dotted in LINES if (other, dotted) != place and is_new(other, dotted)
+    ]
     if of == "minigrad.idea":
-        others = [n for m, n in LINES if m == of and n != name and LINES[m, n] != lines_of(m, n)]
-        verdict = _chapter_0.judged(name, others)
+        verdict = _chapter_0.judged(name, alone=not others)
     else:
         verdict = _judging.judged(of, name)
     examples = list(changed(of))
     if verdict["right"]:
         yours, books = values(place, message["define"])
         verdict |= of_the_value(verdict["heading"], yours, books, len(examples))
+    if others and not verdict["right"]:
+        told = f"Look at your other lines that are in use: {', '.join(others)}."
+        verdict["reason"] = f"{verdict['reason']} {told}".lstrip()
     return verdict | {"examples": examples}
 
 
@@ -93,6 +99,12 @@ def of_the_value(heading: str, yours: float, books: float, changed: int) -> dict
         return {}
     heading = f"{heading.removesuffix('.')}, but {fault}."
     return {"right": None, "heading": heading, "reason": " ".join(reasons)}
+
+
+def is_new(of: str, name: str) -> bool:
+    """Return whether lines that are in use say something else than the book's."""
+    yours, books = (ast.parse(textwrap.dedent(x)) for x in (LINES[of, name], lines_of(of, name)))
+    return ast.dump(yours) != ast.dump(books)
 
 
 def judges(of: str, name: str) -> bool:
@@ -148,7 +160,7 @@ def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
 
     The lines of a method are executed in a class of the same name.
     """
-    file = f"<your {dotted}, {next(RUNS)}>"
+    file = f"{OWN}{dotted}, {next(RUNS)}>"
     remember(file, text)
     tree = ast.parse(text, file)
     *around, _ = dotted.split(".")
