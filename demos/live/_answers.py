@@ -50,7 +50,7 @@ def stopped(error: Exception) -> dict[str, Any]:
     places = [
         (frame, number)
         for raised in (error, error.__cause__)  # (a hint on an error is raised from it)
-        for frame, number in traceback.walk_tb(raised and raised.__traceback__)
+        for frame, number in traceback.walk_tb(raised.__traceback__ if raised else None)
         if frame.f_code.co_filename.startswith(OWN)
     ]
     if places:

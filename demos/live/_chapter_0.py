@@ -6,6 +6,7 @@ twice, once through its transpose, and a loop that does not wait for both spoils
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -98,12 +99,14 @@ def judged(name: str, *, alone: bool = True) -> dict[str, Any]:
 
 
 def differences(values: list[Any], n: int) -> Any:
-    """Return how fast L moves with each element of a value, as chapter 0 does it."""
-    shape, found = values[n].array.shape, []
-    for unit in np.eye(values[n].array.size):
-        up, down = (made(n, step * unit.reshape(shape))[-1].array.item() for step in (H, -H))
-        found.append((up - down) / (2 * H))
-    return np.reshape(found, shape)
+    """Return how fast L moves with each element of a value."""
+    return slopes(lambda by: made(n, by)[-1].array.item(), np.zeros(values[n].array.shape))
+
+
+def slopes(f: Callable[[Any], float], array: Any) -> Any:
+    """Return how fast f moves with each element of an array, as chapter 0 does it."""
+    steps = H * np.eye(array.size).reshape(-1, *array.shape)
+    return np.reshape([(f(array + h) - f(array - h)) / (2 * H) for h in steps], array.shape)
 
 
 def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tuple[int, ...]:
@@ -120,14 +123,12 @@ def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tup
         known = verdicts.get(values.index(x))
         if known is None or known.agrees:
             continue
-        slopes = []
-        for unit in np.eye(x.array.size):
-            up, down = (
-                operation(*inputs[:i], idea.Value(x.array + step), *inputs[i + 1 :]).array
-                for step in (H * unit.reshape(x.array.shape), -H * unit.reshape(x.array.shape))
-            )
-            slopes.append((g * (up - down)).sum() / (2 * H))
-        if not verdict(values[n].vjps[i](g), np.reshape(slopes, x.array.shape)).agrees:
+
+        def change(array: Any, i: int = i) -> float:
+            y = operation(*inputs[:i], idea.Value(array), *inputs[i + 1 :])
+            return float((g * y.array).sum())
+
+        if not verdict(values[n].vjps[i](g), slopes(change, x.array)).agrees:
             wrong.append(i)
     return tuple(wrong)
 
