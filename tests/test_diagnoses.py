@@ -301,6 +301,10 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
     words = r"gave shape \(4,\), .* within the output's \(3, 4\): is g forgotten"
     with pytest.raises(ValueError, match=words):
         gradcheck(primitive(times), A, ROW)
+    exchanged = rule(np.matmul, lambda g, y, a, b: a.T @ g, lambda g, y, a, b: g @ b.T)
+    words = r"gave shape \(4, 5\), .*, or are the gradients of inputs 0 and 1 exchanged\?"
+    with pytest.raises(ValueError, match=words):
+        gradcheck(exchanged, A, np.ones((4, 5)))
     product = rule(np.multiply, lambda g, y, a, b: g @ b.T, lambda g, y, a, b: g * a)
     words = r"gave shape \(3, 3\), .* matrix product \(@\) written where \* belongs"
     with pytest.raises(ValueError, match=words):

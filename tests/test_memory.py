@@ -193,6 +193,24 @@ def test_a_node_is_not_freed_inside_of_a_newer_one_which_a_small_stack_would_not
     assert gone == [8, 7, 6, 5, 4, 3, 2, 1, 0, 9]
 
 
+def test_a_result_that_a_finalizer_brings_back_says_that_its_record_is_gone():
+    back = []
+
+    class Keeper:
+        def __init__(self, t):
+            self.t = t
+            self.circle = self
+
+        def __del__(self):
+            back.append(self.t)
+
+    x = leaf([1.0, 2.0])
+    Keeper((x * x).sum())
+    gc.collect()
+    with pytest.raises(RuntimeError, match=r"the record of sum \(\) was already dropped"):
+        back[0].backward()
+
+
 def test_5_000_operations_are_differentiated_twice_and_freed():
     n = 5_000
     x = leaf(1.0)

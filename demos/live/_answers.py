@@ -1,15 +1,19 @@
-"""Live · Answers: the numbers and the picture of a verdict."""
+"""Live · Answers: the numbers and the picture of a verdict, and what is told of lines that stop."""
 
 from __future__ import annotations
 
+import linecache
 import re
+import traceback
 from typing import Any
 
 import numpy as np
 
+from demos.live._examples import sentence
 from minigrad import Graph
 
 COLUMNS = 6  # of a row that are shown
+OWN = "<your "  # how the file name of a reader's lines begins
 
 
 def compared(what: str, yours: Any, moving: Any) -> dict[str, Any]:
@@ -38,3 +42,23 @@ def picture(drawing: Graph) -> str | None:
     """Return a graph as SVG, without the data that it carries; None where nothing can draw."""
     svg = drawing._repr_svg_()
     return svg and re.sub("<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+
+
+def stopped(error: Exception) -> dict[str, Any]:
+    """Return the verdict on lines that raise an error: its words, the line, and its arrays."""
+    answer = {"right": False, "heading": f"It stops. {sentence(error)}", "reason": ""}
+    places = [
+        (frame, number)
+        for raised in (error, error.__cause__)  # (a hint on an error is raised from it)
+        for frame, number in traceback.walk_tb(raised.__traceback__ if raised else None)
+        if frame.f_code.co_filename.startswith(OWN)
+    ]
+    if places:
+        frame, number = places[-1]
+        code = linecache.getline(frame.f_code.co_filename, number).partition("#")[0].strip(" ,\n")
+        names = dict.fromkeys(re.findall(r"\w+", code))
+        known = frame.f_locals
+        shapes = [f"{n} {known[n].shape}" for n in names if hasattr(known.get(n), "shape")]
+        arrays = f", with the shapes {', '.join(shapes)}" if shapes else ""
+        answer["reason"] = f"Line {number} is `{code}`{arrays}."
+    return answer

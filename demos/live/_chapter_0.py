@@ -6,14 +6,13 @@ twice, once through its transpose, and a loop that does not wait for both spoils
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from demos.live._answers import compared, picture
-from demos.live._examples import sentence
+from demos.live._answers import compared, picture, stopped
 from minigrad import idea
 from minigrad.checks.agreeing import Verdict
 from minigrad.graphs import Graph, Vertex
@@ -32,6 +31,11 @@ def program() -> Any:
     h = idea.matmul(x, w)
     weights = idea.attention_weights(h, h)
     return idea.minus_log(idea.matmul(idea.matmul(row, weights), pick))
+
+
+def end() -> float:
+    """Return the program's L."""
+    return float(program().array.item())
 
 
 def made(moved: int = -1, by: Any = 0.0) -> list[Any]:
@@ -53,10 +57,10 @@ def made(moved: int = -1, by: Any = 0.0) -> list[Any]:
     return values
 
 
-def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
+def judged(name: str, *, alone: bool = True) -> dict[str, Any]:
     """Judge a definition of chapter 0: the same answer as in _judging.py.
 
-    others  the names of other definitions in whose places are lines of the reader
+    alone  whether all other definitions have the book's lines
     """
     answer: dict[str, Any] = {"reason": "", "numbers": None, "message": "", "picture": None}
     try:
@@ -68,14 +72,15 @@ def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
         spoils = {n: wrong_inputs(values, n, verdicts) for n in seen}
         verdicts = {n: replace(verdicts[n], wrong=spoils[n]) for n in seen}
     except Exception as error:
-        return answer | {"right": False, "heading": f"It stops. {sentence(error)}"}
+        return answer | stopped(error)
     spoiled = [n for n in seen if not verdicts[n].agrees]
     vertices = [vertex(values, n, verdicts.get(n)) for n in range(len(values))]
     answer["picture"] = picture(Graph(vertices))
     if not spoiled:
         heading = "Differences: every gradient is right."
         return answer | {"right": True, "heading": heading}
-    first = vertices[spoiled[-1]].title
+    first = vertices[spoiled[-1]]
+    what = f"the small program's {first.title}" if first.named else f"the result of {first.title}"
     many = f"{len(spoiled)} of {len(seen)} gradients are wrong"
     own = [n for n in seen if spoils[n] and vertices[n].operation == name]
     if any(verdicts[n].agrees for n in own):
@@ -84,24 +89,24 @@ def judged(name: str, others: Sequence[str] = ()) -> dict[str, Any]:
         )
     elif not verdicts[len(values) - 1].agrees:
         answer["reason"] = "The first gradient is wrong already: ∂L/∂L is 1."
-    elif others and not own:
-        answer["reason"] = f"Look at your other lines that are in use: {', '.join(others)}."
-    elif name == "backward":
+    elif name == "backward" and alone:
         answer["reason"] = (
             "Each rule is right by itself. So the loop sends a gradient on too early, or twice, or "
             "does not add up what arrives."
         )
-    answer["numbers"] = compared(first, values[spoiled[-1]].grad, seen[spoiled[-1]])
+    answer["numbers"] = compared(what, values[spoiled[-1]].grad, seen[spoiled[-1]])
     return answer | {"right": False, "heading": f"Differences: {many}."}
 
 
 def differences(values: list[Any], n: int) -> Any:
-    """Return how fast L moves with each element of a value, as chapter 0 does it."""
-    shape, found = values[n].array.shape, []
-    for unit in np.eye(values[n].array.size):
-        up, down = (made(n, step * unit.reshape(shape))[-1].array.item() for step in (H, -H))
-        found.append((up - down) / (2 * H))
-    return np.reshape(found, shape)
+    """Return how fast L moves with each element of a value."""
+    return slopes(lambda by: made(n, by)[-1].array.item(), np.zeros(values[n].array.shape))
+
+
+def slopes(f: Callable[[Any], float], array: Any) -> Any:
+    """Return how fast f moves with each element of an array, as chapter 0 does it."""
+    steps = H * np.eye(array.size).reshape(-1, *array.shape)
+    return np.reshape([(f(array + h) - f(array - h)) / (2 * H) for h in steps], array.shape)
 
 
 def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tuple[int, ...]:
@@ -118,14 +123,12 @@ def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tup
         known = verdicts.get(values.index(x))
         if known is None or known.agrees:
             continue
-        slopes = []
-        for unit in np.eye(x.array.size):
-            up, down = (
-                operation(*inputs[:i], idea.Value(x.array + step), *inputs[i + 1 :]).array
-                for step in (H * unit.reshape(x.array.shape), -H * unit.reshape(x.array.shape))
-            )
-            slopes.append((g * (up - down)).sum() / (2 * H))
-        if not verdict(values[n].vjps[i](g), np.reshape(slopes, x.array.shape)).agrees:
+
+        def change(array: Any, i: int = i) -> float:
+            y = operation(*inputs[:i], idea.Value(array), *inputs[i + 1 :])
+            return float((g * y.array).sum())
+
+        if not verdict(values[n].vjps[i](g), slopes(change, x.array)).agrees:
             wrong.append(i)
     return tuple(wrong)
 

@@ -17,7 +17,10 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from demos.live import _chapter_0, _judging
+from demos.live._answers import OWN
 from demos.live._examples import (
     RUNS,
     Post,
@@ -50,12 +53,58 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         post(failed=sentence(error), trace=trace(error))
         return None
     of, name = place
+    others = [
+        dotted for other, dotted in LINES if (other, dotted) != place and is_new(other, dotted)
+    ]
     if of == "minigrad.idea":
-        others = [n for m, n in LINES if m == of and n != name and LINES[m, n] != lines_of(m, n)]
-        verdict = _chapter_0.judged(name, others)
+        verdict = _chapter_0.judged(name, alone=not others)
     else:
         verdict = _judging.judged(of, name)
-    return verdict | {"examples": list(changed(of))}
+    examples = list(changed(of))
+    if verdict["right"]:
+        yours, books = values(place, message["define"])
+        verdict |= of_the_value(verdict["heading"], yours, books, len(examples))
+    if others and not verdict["right"]:
+        told = f"Look at your other lines that are in use: {', '.join(others)}."
+        verdict["reason"] = f"{verdict['reason']} {told}".lstrip()
+    return verdict | {"examples": examples}
+
+
+def values(place: Place, text: str) -> tuple[float, float]:
+    """Return what the small program computes with a reader's lines, and with the book's."""
+    of, name = place
+    computed = []
+    for lines in (lines_of(of, name), text):  # (at the end the reader's are in use)
+        put(place, lines)
+        in_chapter_0 = of == "minigrad.idea"
+        computed.append(_chapter_0.end() if in_chapter_0 else _judging.end(of, name))
+    books, yours = computed
+    return yours, books
+
+
+def of_the_value(heading: str, yours: float, books: float, changed: int) -> dict[str, Any]:
+    """Return what a verdict says instead if the derivatives are right, and the value is not.
+
+    changed  how many examples of the page print something else
+    """
+    fault, reasons = "not all is as in the book", []
+    if not np.isclose(yours, books, rtol=1e-6, atol=0):
+        fault = "it computes something else"
+        reasons.append(f"The small program's L is {yours:.4g}, and {books:.4g} with our lines.")
+    if changed == 1:
+        reasons.append("An example of this page prints something else.")
+    elif changed:
+        reasons.append(f"{changed} examples of this page print something else.")
+    if not reasons:
+        return {}
+    heading = f"{heading.removesuffix('.')}, but {fault}."
+    return {"right": None, "heading": heading, "reason": " ".join(reasons)}
+
+
+def is_new(of: str, name: str) -> bool:
+    """Return whether lines that are in use say something else than the book's."""
+    yours, books = (ast.parse(textwrap.dedent(x)) for x in (LINES[of, name], lines_of(of, name)))
+    return ast.dump(yours) != ast.dump(books)
 
 
 def judges(of: str, name: str) -> bool:
@@ -111,7 +160,7 @@ def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
 
     The lines of a method are executed in a class of the same name.
     """
-    file = f"<your {dotted}, {next(RUNS)}>"
+    file = f"{OWN}{dotted}, {next(RUNS)}>"
     remember(file, text)
     tree = ast.parse(text, file)
     *around, _ = dotted.split(".")

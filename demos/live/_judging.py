@@ -2,9 +2,10 @@
 
 A verdict is plain data, for JSON:
 
-    right    True, False, or None where differences cannot tell
+    right    True, False, or None: differences cannot tell, or the derivatives are right and what
+             is computed is not what the book computes
     heading  the verdict in a sentence
-    reason   one sentence more; "" if there is none
+    reason   a sentence or two more; "" if there is none
     numbers  what a line of the reader says and what moving the input says: `what` it is of, and
              `rows`, the worst first, each with its `place`, `yours`, `moving`, and the two `sums`;
              null if no gradient is wrong
@@ -22,8 +23,7 @@ import numpy as np
 
 from attention import attention, causal_mask
 from attention.scaled_dot_product import attention_backward
-from demos.live._answers import compared, picture
-from demos.live._examples import sentence
+from demos.live._answers import compared, picture, stopped
 from minigrad import (
     GradientError,
     Tensor,
@@ -43,7 +43,7 @@ from minigrad import (
     softmax,
     where,
 )
-from minigrad.checks.agreeing import Program, Verdict, agreement, by_elements
+from minigrad.checks.agreeing import Program, Verdict, by_elements
 from minigrad.checks.comparing import Trial
 
 Function = Callable[..., Tensor]
@@ -54,10 +54,7 @@ NO_REASON = "None of the mistakes that we know explains it: compare it with the 
 
 def judged(of: str, name: str) -> dict[str, Any]:
     """Judge a definition by a program that uses it."""
-    program = program_for(of, name)
-    if program is None:
-        raise ValueError(f"no small program uses {name}")
-    f, inputs = program
+    f, inputs = small_program(of, name)
     tensors = [Tensor(x, requires_grad=True, name=each) for each, x in inputs.items()]
     answer = {"right": True, "heading": "", "reason": "", "numbers": None, "message": ""}
     try:
@@ -72,15 +69,30 @@ def judged(of: str, name: str) -> dict[str, Any]:
                 )
             t.grad = None
         y = f(*tensors)
-        verdicts = agreement(y)
+        with np.errstate(all="ignore"):
+            program = Program(y)
+            verdicts = program.verdicts(np.random.default_rng(SEED))
     except Exception as error:
-        stops = {"right": False, "heading": f"It stops. {sentence(error)}"}
-        return answer | stops | {"picture": None}
+        return answer | stopped(error) | {"picture": None}
     answer["picture"] = picture(graph(y, grads=True, verdicts=verdicts))
     spoiled = [t for t, verdict in verdicts.items() if verdict.agrees is False]
     if spoiled:
-        answer["numbers"] = numbers(Program(y), *first_wrong(verdicts))
+        answer["numbers"] = numbers(program, *first_wrong(verdicts))
     return answer | checked(f, tensors, bool(spoiled))
+
+
+def end(of: str, name: str) -> float:
+    """Return L of the small program that uses a definition."""
+    f, inputs = small_program(of, name)
+    return float(f(*(Tensor(x) for x in inputs.values())).data)
+
+
+def small_program(of: str, name: str) -> tuple[Function, Inputs]:
+    """Return the small program that uses a definition, with its inputs."""
+    program = program_for(of, name)
+    if program is None:
+        raise ValueError(f"no small program uses {name}")
+    return program
 
 
 def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]:
@@ -88,7 +100,7 @@ def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]
     try:
         report = gradcheck(f, *tensors)
     except GradientError as error:
-        reason = error.diagnoses[0] if error.diagnoses else NO_REASON
+        reason = " ".join(error.diagnoses) or NO_REASON
         fault = "the gradient is wrong"
         if error.rule and error.input is None:
             fault, reason = f"{error.rule} has another value than its definition", ""
@@ -99,7 +111,7 @@ def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]
         heading = f"gradcheck: {fault}."
         return {"right": False, "heading": heading, "reason": reason, "message": str(error)}
     except Exception as error:
-        return {"right": False, "heading": f"It stops. {sentence(error)}"}
+        return stopped(error)
     if spoiled or not report:
         heading = "gradcheck: the differences are too coarse to tell."
         return {"right": None, "heading": heading, "message": str(report)}
@@ -121,8 +133,9 @@ def first_wrong(verdicts: dict[Tensor, Verdict]) -> tuple[Tensor, str]:
 def numbers(program: Program, t: Tensor, rule: str) -> dict[str, Any]:
     """Return the gradient at a tensor as the rules deliver it, and by differences."""
     trial = Trial(program.claims(t), 0, 0)
-    name = t.name or f"the result of {t.node.name}"
-    what = f"the input of {rule}" if rule and not t.name else name
+    what = f"the small program's {t.name}"
+    if not t.name:
+        what = f"the input of {rule}" if rule else f"the result of {t.node.name}"
     return compared(what, trial.gradient, by_elements(trial))
 
 
@@ -170,16 +183,21 @@ def of_a_broadcast_bias() -> tuple[Function, Inputs]:
 
 
 def of_hand_written_attention() -> tuple[Function, Inputs]:
-    """Return attention with `attention_backward` as its way back."""
+    """Return attention with `attention_backward` as its way back.
 
-    @fused(definition=lambda q, k, v: attention(q, k, v), name="attention_by_hand")
+    Its scale is 1/√3: a scale of ½ that is forgotten looks like one of two uses that is forgotten.
+    There are as many keys as queries, so exchanged gradients of the two are told by their numbers.
+    """
+    scale = 1 / np.sqrt(3)
+
+    @fused(definition=lambda q, k, v: attention(q, k, v), name="attention_backward")
     def by_hand(q: Any, k: Any, v: Any, /) -> Any:
         def backward(g: Any, y: Any, needs: Any) -> Any:
-            return attention_backward(q, k, v, g, scale=0.5)
+            return attention_backward(q, k, v, g, scale=scale)
 
-        return softmax(0.5 * q @ k.mT) @ v, backward
+        return softmax(scale * q @ k.mT) @ v, backward
 
-    return pulled(by_hand, draws(q=(3, 4), k=(5, 4), v=(5, 2), pull=(3, 2)))
+    return pulled(by_hand, draws(q=(4, 3), k=(4, 3), v=(4, 2), pull=(4, 2)))
 
 
 def of_a_norm() -> tuple[Function, Inputs]:

@@ -104,12 +104,7 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
     check_seed(y, None, "agreement()")
     rng = np.random.default_rng([4, 4]) if rng is None else rng
     with recording(), np.errstate(all="ignore"):
-        program = Program(y)
-        verdicts = {t: judged(program.claims(t), rng) for t in program.order}
-        for t in program.order:
-            wrong = tuple(program.wrong_inputs(t, verdicts, rng))
-            verdicts[t] = Verdict(verdicts[t].agrees, verdicts[t].deviation, wrong)
-    return verdicts
+        return Program(y).verdicts(rng)
 
 
 class Program:
@@ -169,6 +164,14 @@ class Program:
         points = [np.where(finite, point, 0.0), np.ones(self.y.shape)]
         name = t.name or (t.node.name if t.node else "a leaf")
         return Rest(output, points, [name, "seed"], [[np.where(finite, gradient, 0.0)]])
+
+    def verdicts(self, rng: np.random.Generator) -> dict[Tensor, Verdict]:
+        """Return the verdict on each tensor, and on the rule that computed it."""
+        verdicts = {t: judged(self.claims(t), rng) for t in self.order}
+        for t in self.order:
+            wrong = tuple(self.wrong_inputs(t, verdicts, rng))
+            verdicts[t] = Verdict(verdicts[t].agrees, verdicts[t].deviation, wrong)
+        return verdicts
 
     def wrong_inputs(
         self, t: Tensor, verdicts: dict[Tensor, Verdict], rng: np.random.Generator

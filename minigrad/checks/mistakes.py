@@ -89,8 +89,10 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     # right, an equation that fits too, as "transposed" may, explains nothing.
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
+    if told := _found(exchanged, cases):
+        return (told,)
     found: list[str] = []
-    mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
+    mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor)
     # What is mixed, or stands still, is seen at inputs of at most 1: a softmax may be saturated.
     small = deepcopy(alone)
     for k in alone.wanted:

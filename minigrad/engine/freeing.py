@@ -16,8 +16,9 @@ class FreedInALoop:
     to this loop, and return.
     """
 
-    __slots__ = ("inputs",)
+    __slots__ = ("inputs", "spent")
     inputs: tuple[Any, ...]
+    spent: bool
 
     def __del__(self) -> None:
         if not self.inputs:  # (a backward pass has dropped them)
@@ -28,6 +29,7 @@ class FreedInALoop:
             return
         waiting += [(), self.inputs]  # (the first one says that a loop is at work)
         self.inputs = ()
+        self.spent = True  # (another finalizer may bring it back: a pass then says what is missing)
         try:
             while len(waiting) > 1:
                 waiting.pop()

@@ -49,7 +49,7 @@ class Node(FreedInALoop):
     them.
     """
 
-    __slots__ = ("options", "rule", "spent", "vjps", "watch")  # (and `inputs`)
+    __slots__ = ("options", "rule", "vjps", "watch")  # (and `inputs` and `spent`)
 
     def __init__(
         self,

@@ -180,7 +180,11 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
         not 0 <= extra <= t.ndim - x.ndim
         or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
     ):
-        asks = "is g forgotten, or a sum over an axis?"
+        asks = "is g forgotten, or a sum over an axis"
+        alike = [k for k, other in enumerate(inputs_of(t)) if k != i and other.shape == g.shape]
+        if alike:
+            asks += f", or are the gradients of inputs {i} and {alike[0]} exchanged"
+        asks += "?"
         if x.shape == t.shape and g.ndim > 1 and g.shape[-2] == g.shape[-1]:  # as G Bᵀ is
             asks = PRODUCT
         raise ValueError(

@@ -22,6 +22,7 @@ from minigrad import GradientError, Tensor, gradcheck, idea, ops
 SOFTMAX = ("minigrad.ops.softmaxes", "softmax")
 LOOP = ("minigrad.idea", "backward")
 UNBROADCAST = ("minigrad.engine.replay", "_fitted")
+BY_HAND = ("attention.scaled_dot_product", "attention_backward")
 FORGOTTEN = BREAKS[SOFTMAX][0]
 
 
@@ -88,7 +89,10 @@ def test_a_broken_softmax_is_told_with_its_reason_its_sum_and_the_examples(ask):
     assert answer == json.loads(json.dumps(answer))
     assert answer["right"] is False
     assert answer["heading"] == "gradcheck: the rule softmax is wrong, in its VJP for input 0."
-    assert answer["reason"].startswith("The value uses the result of exp twice")
+    assert answer["reason"] == (
+        "The value uses the result of exp twice, and the VJP does not count sum (its input 0). "
+        "The value mixes the elements of input 0 along axis 1, and the VJP along no axis."
+    )
     assert answer["message"].startswith("order 1: ")
     assert answer["numbers"]["what"] == "the input of softmax"
     assert [row["sums"][1] for row in answer["numbers"]["rows"]] == ["0.000"] * 3
@@ -131,6 +135,50 @@ def test_right_lines_are_right(ask):
         answer, heard = ask(place, lines_of(*place))
         assert (answer["right"], answer["numbers"], answer["examples"]) == (True, None, [])
         assert not heard and "% off" not in answer["picture"]
+
+
+def test_right_derivatives_of_another_value_are_not_called_right(ask):
+    twice = text(SOFTMAX, "        e / e.sum", "        2 * e / e.sum")
+    twice = twice.replace("keepdims=True)),\n    )", "keepdims=True) / 2),\n    )")
+    answer, _ = ask(SOFTMAX, twice)
+    assert (answer["right"], answer["numbers"]) == (None, None)
+    assert answer["heading"] == (
+        "gradcheck: the first and the second derivative are right, but it computes something else."
+    )
+    assert answer["reason"] == (
+        "The small program's L is 0.4064, and 0.2032 with our lines. "
+        "2 examples of this page print something else."
+    )
+    assert ops.softmax([0.0]) == 2  # (the reader's lines are in use)
+    product = ("minigrad.idea", "matmul")
+    answer, _ = ask(
+        product,
+        "@operation\ndef matmul(a, b):\n    return 2 * a @ b, "
+        "lambda g: 2 * g @ b.T, lambda g: 2 * a.T @ g\n",
+    )
+    assert answer["right"] is None
+    assert answer["heading"] == (
+        "Differences: every gradient is right, but it computes something else."
+    )
+    assert "An example of this page prints something else." in answer["reason"]
+    alone = ("minigrad.idea", "multiply")  # (no example of the page has it)
+    answer, _ = ask(
+        alone,
+        "@operation\ndef multiply(a, b):\n    return 2 * a * b, "
+        "lambda g: 2 * g * b, lambda g: 2 * g * a\n",
+    )
+    assert answer["right"] is None and len(answer["examples"]) == 1  # (the matrix product's)
+
+
+def test_an_example_that_prints_something_else_is_not_called_right(ask):
+    lines = text(
+        SOFTMAX,
+        "    x = floats(x)  # integers become float64",
+        "    x = floats(x)\n    if x.size == 2:\n        print(x)",
+    )
+    answer, _ = ask(SOFTMAX, lines)
+    assert answer["right"] is None and answer["examples"]
+    assert answer["heading"].endswith("right, but not all is as in the book.")
 
 
 def test_a_wrong_second_derivative_alone(ask):
@@ -217,6 +265,50 @@ def test_a_vjp_that_sends_nothing_is_told(ask):
         place, "@primitive(name='matmul')\ndef _matmul(a, b, /):\n    return a @ b, None, None\n"
     )
     assert answer["heading"] == "It stops. ValueError: no gradient reaches q"
+
+
+def test_a_line_that_stops_in_numpy_is_told_with_its_arrays(ask):
+    answer, _ = ask(BY_HAND, text(BY_HAND, "G @ V.mT", "G @ V"))
+    assert answer["heading"].startswith("It stops. line 7: ValueError: matmul: Input operand 1 has")
+    assert answer["reason"] == "Line 7 is `dP = G @ V`, with the shapes G (4, 2), V (4, 2)."
+    turned = ("minigrad.ops.elementwise", "tanh")
+    answer, _ = ask(turned, text(turned, "g * ", "g @ "))
+    assert "is a matrix product (@) written where * belongs?" in answer["heading"]  # (a hint)
+    assert answer["reason"].startswith("Line 3 is `return np.tanh(floats(x)), lambda g, y: g @ (")
+
+
+def test_attentions_scale_and_exchanged_gradients_are_told_as_such(ask):
+    for old, new, told in (
+        (
+            "scale * dZ @ K",
+            "dZ @ K",
+            "gives √3 times the true gradient: a division by √3, as by √d_k",
+        ),
+        ("G @ V.mT", "scale * G @ V.mT", "gives 1/√3 of the true gradient: a division by √3, as"),
+    ):
+        answer, _ = ask(BY_HAND, text(BY_HAND, old, new))
+        assert answer["reason"].startswith(f"The VJP {told}")
+        assert answer["heading"] == (
+            "gradcheck: the rule attention_backward is wrong, in its VJP for input 0."
+        )
+        assert answer["numbers"]["what"] == "the small program's q"
+    answer, _ = ask(BY_HAND, text(BY_HAND, "return dQ, dK, dV", "return dK, dQ, dV"))
+    assert answer["reason"] == (
+        "The VJP of input 0 gives the gradient of input 1: are the two exchanged?"
+    )
+    answer, _ = ask(BY_HAND, text(BY_HAND, "return dQ, dK, dV", "return dV, dK, dQ"))
+    assert answer["heading"].endswith("or are the gradients of inputs 0 and 2 exchanged?")
+
+
+def test_other_lines_in_use_are_named_unless_they_are_the_books(ask):
+    ask(SOFTMAX, "", FORGOTTEN)
+    product = ("minigrad.ops.linalg", "_matmul")
+    answer, _ = ask(product, lines_of(*product).rstrip())
+    assert answer["heading"] == "gradcheck: the rule softmax is wrong, in its VJP for input 0."
+    assert answer["reason"].endswith("Look at your other lines that are in use: softmax.")
+    ask(SOFTMAX, lines_of(*SOFTMAX).rstrip() + "  # as in the book")
+    answer, _ = ask(product, lines_of(*product))
+    assert answer["right"] and answer["reason"] == ""
 
 
 def test_only_what_a_small_program_judges_can_be_edited():
