@@ -41,10 +41,8 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     kicker = f"Chapter {chapter.number} · {chapter.part}"
     sub = sentence(chapter.says, book.links)
     body = [_contents(book, chapter), parts.top(kicker, formula(chapter.title), sub, facts)]
-    if chapter.number in pictures.CHAPTERS:
-        body.append(_drawn(pictures.CHAPTERS[chapter.number]))
-    elif chapter.number in PICTURES:
-        body.append(parts.picture(*PICTURES[chapter.number]))
+    body += [_drawn(name) for name in pictures.CHAPTERS.get(chapter.number, ())]
+    body += [parts.picture(*file) for file in PICTURES.get(chapter.number, ())]
     pages = [(other.page, _named(other)) for other in order]
     body += [*rows(book, source), turn(pages, order.index(chapter))]
     name = plain(_named(chapter))

@@ -78,14 +78,17 @@ The laboratory, attention/laboratory
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
 """
-HERO = (  # what README's first picture says
-    "The gradient from the loss back to q, without the scale over with it: equal down to the "
-    "weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 times "
-    "smaller with 5 keys at d_k = 512."
-)
-PICTURES = {  # of demos/pictures/, for chapters that `demos.pictures` draws nothing for
-    "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
-    "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
+PICTURES = {  # files of demos/pictures/ that a chapter shows, and what they say
+    "13": [("layer", "A layer of three heads by its steps, coloured by the gradient.")],
+    "15.3": [("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once.")],
+    "16": [
+        (
+            "usual",
+            "The gradient from the loss back to q, without the scale over with it. With 64 keys at "
+            "d_k = 64 it is about 5 times larger at q.",
+        ),
+        ("extreme", "The same with 5 keys at d_k = 512: it is about 2,000 times smaller at q."),
+    ],
 }
 
 
