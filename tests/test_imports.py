@@ -41,11 +41,11 @@ attention/laboratory         16 sweeps figures __init__
 demos                        _files _json_lines _training __init__
 demos/pages                  __init__ templates text source tables book page publish
 demos                        _training_curves
-demos/pictures               __init__ draws *
+demos/pictures               __init__ draws way_back *
 demos/pretrained             __init__ _loading _figures _heads _agreement _kept_heads _real_heads *
 demos/laboratory/explorable  __init__
 demos/laboratory             __init__ _figures _gradients _steps _trained _pages *
-demos/first                  __init__ _back _hero _sweep *
+demos/first                  __init__ _back _cases _sweep *
 demos/tasks                  __init__ _counting *
 demos/texts/sources          __init__ *
 demos/texts                  __init__ _one_vector _two_places _text_page *

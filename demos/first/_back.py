@@ -1,4 +1,4 @@
-"""Demos · What README's first picture shows: gradients without the scale over those with it.
+"""Demos · Gradients without the scale over those with it, at each station of the way back.
 
 A head with the scale 1/√d_k and the same head without it get the same random q, k, v and
 ∂L/∂output. At each station from L back to q, the median gradient over all queries without the scale
@@ -69,13 +69,12 @@ def facts(case):
     } | {name: f"{x:.0f}-fold" if x < 10 else f"{number(x)}-fold" for name, x in folds.items()}
 
 
-def alt(usual, rare):
-    """Return the picture in words."""
-    cases = (
-        f"{each['keys']}, {each['d_k']}: softmax passes on {each['passed']}, and at q it is "
-        f"{each['end']}; the middle 8 of 10 differ {each['without']}, with the scale "
-        f"{each['with']}."
-        for each in map(facts, (usual, rare))
+def alt(case):
+    """Return a case in words."""
+    said = facts(case)
+    return (
+        "The gradient without 1/√d_k, divided by the gradient with it, from L back to q. "
+        f"{said['keys']}, {said['d_k']}: softmax passes on {said['passed']}, and at q it is "
+        f"{said['end']}; the middle 8 of 10 differ {said['without']}, with the scale "
+        f"{said['with']}."
     )
-    what = "The gradient without 1/√d_k, divided by the gradient with it, from L back to q"
-    return f"{what}. {' '.join(cases)}"

@@ -21,10 +21,11 @@ from attention import MultiHeadAttention, attention, attention_weights, gpt2
 from attention.maps import plot_heads
 from demos import options
 from demos.first._back import QUERIES, alt, facts
-from demos.first._hero import save_hero
+from demos.first._cases import save_cases
 from demos.pages.publish import publish
 from demos.pages.tables import figure, inlined
 from demos.pages.templates import parts
+from demos.pictures.forces import save_stills
 from minigrad import Steps, Tensor, cross_entropy, graph, log, no_grad, one_hot, softmax, unfused
 from minigrad.graphs.render import described
 from minigrad.optim import Adam
@@ -59,25 +60,28 @@ show(first, "first", "One query, three keys")
 show_text(first)
 
 # %% README's first picture
-# It shows what leaving out 1/√d_k does to a typical gradient at each station of the way back: the
-# gradient without the scale, divided by the gradient with it, from L back to q. Every query has
-# keys and values of its own here. There is a wide file, and a narrow one for phones.
+# Attention in a plane: a wide file, and a narrow one for phones. On the site it can be moved.
 
-cases = save_hero(chosen.out, chosen.seed)
+save_stills(chosen.out)
+
+# %% The way back without the scale
+# Two pictures of chapter 16: the gradient without 1/√d_k, divided by the gradient with it, from L
+# back to q, in a usual case and in an extreme one. Every query has keys and values of its own.
+
+cases = save_cases(chosen.out, chosen.seed)
 unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
-svg = inlined((chosen.out / "hero.svg").read_text("utf-8"), alt(*cases), "hero")
 page.say(f"Without the scale, divided by with it: medians of {QUERIES:,} queries.")
-for fact in map(facts, cases):
+for name, case in zip(("usual", "extreme"), cases, strict=True):
+    fact = facts(case)
     page.say(
         f"{fact['keys']}, {fact['d_k']}: {fact['passed']} behind softmax, {fact['end']} at q; 8 of "
         f"10 queries differ {fact['without']}, and {fact['with']} with the scale."
     )
-page.html(figure(svg, ""), place="right")
-page.marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
-page.marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")
-page.marks.at_least(
-    "first picture: spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f"
-)
+    svg = inlined((chosen.out / f"{name}.svg").read_text("utf-8"), alt(case), name)
+    page.html(figure(svg, ""), place="right")
+page.marks.at_least("usual case: larger without the scale", cases[0]["line"][0], 3.0, ".1f")
+page.marks.at_most("extreme case: smaller without the scale", cases[1]["line"][0], 0.01, ".1g")
+page.marks.at_least("spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f")
 
 # %% A layer, by its steps
 # A layer computes attention by one fused operation. `unfused()` shows the steps inside. `w_v` and

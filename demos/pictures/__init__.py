@@ -1,4 +1,4 @@
-"""Pictures · One drawing for a chapter that needs one, made of the engine's numbers.
+"""Pictures · Drawings for the chapters that need one, made of the engine's numbers.
 
 In a module `name.py`, `picture()` returns the HTML of a figure: an SVG in the site's colours, and a
 caption. The figure is true and legible without its script, on paper too.
@@ -17,26 +17,26 @@ from demos.pages import page
 from demos.pages.templates import ENVIRONMENT
 from demos.pages.text import formula, inline
 
-CHAPTERS = {  # chapter → the module of its picture
-    "0": "loop",
-    "1.2": "node",
-    "2.1": "waiting",
-    "2.3": "curvature",
-    "3.1": "diagonal",
-    "3.4": "shared",
-    "3.5": "product",
-    "3.6": "softmax",
-    "4.1": "error",
-    "5": "record",
-    "7.1": "tree",
-    "8": "valley",
-    "11": "way_back",
-    "11.1": "masks",
-    "12": "tiles",
-    "13": "heads",
-    "14": "dial",
-    "15.1": "bypass",
-    "16": "hill",
+CHAPTERS: dict[str, tuple[str, ...]] = {  # chapter → the modules of its pictures
+    "0": ("loop",),
+    "1.2": ("node",),
+    "2.1": ("waiting",),
+    "2.3": ("curvature",),
+    "3.1": ("diagonal",),
+    "3.4": ("shared",),
+    "3.5": ("product",),
+    "3.6": ("softmax",),
+    "4.1": ("error",),
+    "5": ("record",),
+    "7.1": ("tree",),
+    "8": ("valley",),
+    "11": ("forces", "way_back"),
+    "11.1": ("masks",),
+    "12": ("tiles",),
+    "13": ("heads",),
+    "14": ("dial",),
+    "15.1": ("bypass",),
+    "16": ("hill",),
 }
 SHARED_SCRIPTS = {  # module → the scripts whose functions its own script calls
     "error": ("axes",),

@@ -45,13 +45,10 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     facts += [_size(source), notebook(chapter.number)]
     kicker = f"Chapter {chapter.number} · {chapter.part}"
     sub = sentence(chapter.says, book.links)
-    evening = _evening(book, chapter)
-    body = [evening, _contents(book, chapter)]
+    body = [_evening(book, chapter), _contents(book, chapter)]
     body.append(parts.top(kicker, formula(chapter.title), sub, facts))
-    if chapter.number in pictures.CHAPTERS:
-        body.append(_drawn(pictures.CHAPTERS[chapter.number]))
-    elif chapter.number in PICTURES:
-        body.append(parts.picture(*PICTURES[chapter.number]))
+    body += [_drawn(name) for name in pictures.CHAPTERS.get(chapter.number, ())]
+    body += [parts.picture(*file) for file in PICTURES.get(chapter.number, ())]
     body += [*rows(book, source), _turn(book, chapter)]
     name = plain(_named(chapter))
     book.index.append((name, "chapter", chapter.page))

@@ -96,13 +96,16 @@ NEEDED_BY = {
     "13": "15.1 15.2 15.3 15.4 16.6",
     "16": "16.2 16.3 16.4 16.5 16.6 16.7",
 }
-HERO = (  # what README's first picture says
-    "The gradient from the loss back to q, without the scale over with it: equal down to the "
-    "weights. At q it is about 5 times larger with 64 keys at d_k = 64, and about 2,000 times "
-    "smaller with 5 keys at d_k = 512."
-)
-PICTURES = {  # of demos/pictures/, for chapters that `demos.pictures` draws nothing for
-    "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
+PICTURES = {  # files of demos/pictures/ that a chapter shows, and what they say
+    "15.3": [("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once.")],
+    "16": [
+        (
+            "usual",
+            "The gradient from the loss back to q, without the scale over with it. With 64 keys at "
+            "d_k = 64 it is about 5 times larger at q.",
+        ),
+        ("extreme", "The same with 5 keys at d_k = 512: it is about 2,000 times smaller at q."),
+    ],
 }
 
 

@@ -11,11 +11,11 @@ from demos.learn._pages import answer_to_mistake
 from demos.museum._pages import puzzle
 from demos.museum.exhibits import exhibit
 from demos.pages.page import Page
-from demos.pages.templates import fill
+from demos.pages.templates import fill, parts
 from demos.pages.text import formula, inline
+from demos.pictures import forces
 from demos.pictures.bars import bars
 from demos.site._book import Book
-from demos.site._contents import HERO
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
     "A product q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
@@ -45,7 +45,8 @@ def landing(book: Book) -> Page:
         chapters=len(chapters),
         demos=len(files()),
         minutes=sum(x.minutes for x in evening),
-        alt=HERO,
+        forces=forces.figure(forces.FIRST, chapters["16"].page)
+        + parts.script("pictures/forces.js"),
         loop=book.code(idea, loop.lineno, loop.end_lineno, skip),
         formula=formula,
         rule=rule,
