@@ -20,6 +20,23 @@ KINDS = (
     "speed",
     "site",
 )  # the folders, in the order of the list
+CHAPTERS = {  # of the book, and the demos that belong to each
+    "0": "learn site",
+    "4.3": "museum",
+    "5": "draw",
+    "7.3": "two_moons",
+    "11": "first_gradient digits sort mammal_and_reptile texts",
+    "11.2": "your_journey",
+    "12": "benchmark",
+    "13": "love_transformers",
+    "14": "reverse",
+    "15.1": "induction",
+    "15.2": "translate",
+    "15.3": "addition pretrained",
+    "15.4": "charlm",
+    "16": "scaling laboratory why_half love_you sky_is_blue",
+    "16.5": "recall",
+}
 COMMANDS = {"runtime": "live"}  # what else `python -m demos` runs, and its folder
 
 
@@ -46,6 +63,14 @@ def seconds(path: Path) -> int:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SECONDS":
             return int(ast.literal_eval(node.value))
     raise ValueError(f"{path} has no line SECONDS = …: how long does a run take?")
+
+
+def chapter(name: str) -> str:
+    """Return the number of the chapter to which a demo belongs."""
+    for number, demos in CHAPTERS.items():
+        if name in demos.split():
+            return number
+    raise ValueError(f"no chapter has the demo {name}: CHAPTERS in demos/_files.py says which")
 
 
 def resumable(path: Path) -> bool:

@@ -82,16 +82,22 @@ else:
 # open “Find it”: there are the mistake, the check that catches it, and the repair. The functions
 # shown here are those that ran.
 
-links = (parts.link(f"#exhibit-{case.number}", case.number) for case in exhibits)
+
+def links(address):
+    """Return links to all exhibits."""
+    each = (parts.link(address.format(case.number), case.number) for case in exhibits)
+    return parts.paragraph(Markup(" ").join(each))
+
+
 script = (HERE / "exhibit.js").read_text("utf-8")
-page.program(parts.paragraph(Markup(" ").join(links)), script=script)
+page.program(links("#exhibit-{}"), script=script, at_site=links("exhibit-{}.html"))
 for case in exhibits if not asked else ():
     check = coloured("\n".join(source(case.module.check, docstring=False)), {})
     symptom = inline(inspect.getdoc(case.module.symptom), set_text)
     head = parts.heading(f"exhibit-{case.number}", f"Exhibit {case.number}") + parts.sub(symptom)
     prose = lambda words: markdown(words, set_text)
     body = html(case, prose, parts.lines(check), f"mistake-{case.number}", "h3", chosen.seed)
-    page.html(head + body, place="below")
+    page.html(head + body, place="below", at_site="")  # (the site has a page of each)
 
 # %% What to conclude
 

@@ -87,7 +87,8 @@ answers = broken.submit(kept)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
 # %% Demos
-# A demo that has been run has a page in this folder. The others are cards with their commands.
+# A demo that has been run has its results in this folder, and the site sets them in its page. The
+# others are cards with their commands.
 
 for name in files() if chosen.all else ():
     if name not in LEFT_OUT:
@@ -126,6 +127,7 @@ if base:
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
 copy_beside(chosen.out)
+_demos.remove_pages(chosen.out)
 if runtime:
     runtime.copy_to(chosen.out)
 laboratory.write_explorables(chosen.out)
