@@ -40,8 +40,8 @@ page.finding(
     f"{1 / few.median:.1f} times smaller."
 )
 markup, script, style = parts(chosen.seed)
-by_hand = page_parts.link("why_half.html", "Guess first, and then move the scale by hand")
-at_site = page_parts.paragraph(by_hand)
+by_hand = ("why_half.html", "To be moved by hand", "Guess first, then find the flat line", "")
+at_site = page_parts.tile(*by_hand)
 program = page.program(markup, script=script, style=style, at_site=at_site)
 program.place = "question"  # (on top)
 page.marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")

@@ -1,4 +1,4 @@
-"""Pages · Content: a demo's page without what is around it: its file, and what a run of it has said.
+"""Pages · Content: a demo's page but for its frame: the demo's file, and what a run of it has said.
 
 `publish` sets it in a page that needs no other file, and saves it beside that page. The site reads
 it there and sets it in its own frame, where chapters and names in code are links.
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from demos.pages import tables
 from demos.pages.source import Source, cells
 from demos.pages.templates import parts
-from demos.pages.text import Links, inline, markdown, set_text, slug
+from demos.pages.text import Links, inline, markdown, slug
 from minigrad.runs.saving import write_whole
 
 FOLDER = "demos"  # of the site, in which a run has a folder of its name
@@ -32,7 +32,9 @@ class Part:
     html: Markup
     line: int
     place: str  # left, right or below in its cell; on top: finding, picture or question
-    at_site: Markup = Markup("")  # its HTML on the site, where other pages are beside it
+    at_site: Markup = field(
+        default_factory=Markup
+    )  # its HTML on the site, where other pages are beside it
     drawn: Any = None  # the figure of matplotlib or the Graph that it shows
 
 
@@ -101,8 +103,7 @@ class Content:
                 left = parts.heading(slug(cell.heading), inline(cell.heading, links)) + left
             last = cell.code.removesuffix("page.end()").rstrip()
             shown = code(cell.lines[: last.count("\n") + 1]) if last else Markup("")
-            has_said = any(part.line in cell.lines for part in self.parts)
-            if shown and (has_said or cell.heading == "Set-up"):
+            if shown and (self.facts or cell.heading == "Set-up"):
                 shown = parts.fold("The code", shown)
             if right:
                 html += [parts.row(left, right, "rule"), below, shown]

@@ -23,7 +23,9 @@ def pages(book: Book) -> list[Page]:
     """Return the list of the demos, and a page for each."""
     names = [("demos.html", "Demos"), *((_page(name), name) for name in files())]
     cards = fill("site/demos.html", kinds=[_kind(book, kind) for kind in KINDS])
-    sub = "Each demo states a claim and runs it. The page of one that has been run has its findings."
+    sub = (
+        "Each demo states a claim and runs it. The page of one that has been run has its findings."
+    )
     shown = [_demo(book, place, names) for place in range(1, len(names))]
     return [one_of("Demos", names, 0, "Claims that run", sub, cards), *shown]
 
@@ -75,20 +77,21 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
     content = saved(file, book.out / FOLDER / name if book.out else None)
     picture = _picture(book, name)
-    if picture and not content.facts:
+    if picture and not any(part.place == "picture" for part in content.parts):
         content.parts.append(Part(parts.small_figure(picture), 0, "picture"))
-    number = chapter(name)
+    belongs = book.chapters[chapter(name)]
     facts = [
-        parts.code(f"python -m demos {name}"),
         f"{seconds(path)} s",
         *content.facts,
-        "chapter " + parts.link(book.chapters[number].page, number),
+        "chapter " + parts.link(belongs.page, f"{belongs.number} " + inline(belongs.title)),
         parts.code(file.path),
     ]
     if name == "learn":  # (which asks for a folder on its command line)
         facts.append(parts.link("exercises.html", "The exercises"))
     else:
         facts.append(notebook(name))
+    if content.facts:  # (otherwise the text has the command)
+        facts.insert(0, parts.code(f"python -m demos {name}"))
     book.index.append((name, "demo", page))
     code = lambda lines: book.code(file, lines.start, lines.stop - 1)
     body = content.body(lambda text: _linked(book, text), code, facts)

@@ -7,10 +7,10 @@ is checked. What does not fit ends the build.
     python -m demos site [--out DIR] [--all] [--base URL] [--runtime DIR] [--serve [PORT]]
 
 The pages need no server and ask for nothing from outside. `--all` also runs the demos whose
-packages are installed, so that their pages are there (some minutes). `--base` is the address at
-which the site will stand. With `--runtime` the examples run in the reader's browser, where the site
-is served: `python -m demos runtime DIR` gets what they need. `--serve` shows the site on this
-machine, with the runtime in out/runtime if there is one.
+packages are installed, so that their pages show what they found (some minutes). `--base` is the
+address at which the site will stand. With `--runtime` the examples run in the reader's browser,
+where the site is served: `python -m demos runtime DIR` gets what they need. `--serve` shows the
+site on this machine, with the runtime in out/runtime if there is one.
 
 Why not a documentation generator? Sphinx reads reStructuredText, in which a docstring's displays
 would be quotations. pdoc shows a module's members and not its text in order. mkdocs wants a

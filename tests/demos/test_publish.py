@@ -95,8 +95,8 @@ one.png: {HOSTILE}|two.png: A graph of 2|three.png: M. {HOSTILE}: high|We found 
 (6 %, 50 %?)|   An answer.|got 50.0%: FAILED|The page: {folder}/index.html|0 of 1 checks passed"""
     assert_in_order(said, done.stdout)
     assert done.returncode == 1 and "Failed:" in done.stderr
-    page = f"""A sentence below it|seed 0|This run failed 1 of its 1 marks|got 50.0%|A claim|
-We found 97.5%.|M|A question|An answer|stands below|Set-up The code|A silent cell|is prose.|silent|
+    page = f"""A sentence below it|This run failed 1 of its 1 marks|got 50.0%|We found 97.5%.|A claim|
+M|A question|An answer|seed 0|stands below|Set-up The code|A silent cell|is prose.|The code|silent|
 that says|A function says this|{HOSTILE}|The code|What came of it|Another answer.|The code|Try it|
 This change, in a text of two lines?|0 of 1 checks passed"""
     assert_in_order(page, shown(folder))
@@ -107,7 +107,7 @@ This change, in a text of two lines?|0 of 1 checks passed"""
 def test_pictures_are_saved_and_inlined_with_ids_of_their_own(ran):
     folder, page = ran[0], (ran[0] / "index.html").read_text("utf-8")
     names = {f"{name}.{ending}" for name in ("one", "two", "three") for ending in ("svg", "png")}
-    names |= {"index.html", "steps.html", "small.png"}
+    names |= {"index.html", "content.json", "steps.html", "small.png"}
     assert {path.name for path in folder.iterdir()} == names
     width, height = struct.unpack(">II", (folder / "small.png").read_bytes()[16:24])
     assert 480 <= width <= 490 and 50 <= height < 300  # its figure is wide
