@@ -23,7 +23,7 @@ from demos.pages.source import Source
 from demos.pages.templates import fill, parts
 from demos.pages.text import columns, formula, inline, sentence
 
-LIVE = ("exercises",)  # the scripts of a page on which an exercise can be written
+LIVE = ("aside", "exercises")  # the scripts of a page on which an exercise can be written
 
 
 def pages(book: Book) -> list[Page]:

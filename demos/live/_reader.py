@@ -4,6 +4,7 @@ A page and its worker speak in strings of JSON, so that JavaScript keeps no Pyth
 
     page → worker  {runtime, code, numpy, viz}           once: addresses (frames/worker.js)
                    {id, run: TEXT, of: MODULE, name}     a block: a doctest, or plain code
+                   {id, forget: MODULE}                  the names that its blocks have made
                    {id, define: TEXT, of: MODULE, name}  a definition's lines, changed
                    {id, check: NAME, text, files, seconds}  an exercise; the learner's other files
                    {id, compare: NAME, text}             the learner's lines beside ours
@@ -80,6 +81,8 @@ class Reader:
                 done = _examples.run(message, post, self.spaces)
             elif "define" in message:
                 done = _definitions.define(message, post, self.spaces)
+            elif "forget" in message:
+                self.spaces.pop(message["forget"], None)
             elif "check" in message:
                 done = _exercises.check(message, post, self.clock)
             else:

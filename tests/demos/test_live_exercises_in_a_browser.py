@@ -38,8 +38,7 @@ def fresh(tab):
     def fresh(file, text=None):
         tab.go(LIST)
         tab.js("localStorage.clear(); kept.unwritten = {}")
-        for key in ("minigrad.try", "minigrad.try.aside", "minigrad.exercises.replaced"):
-            tab.js("key => sessionStorage.removeItem(key)", key)
+        tab.js("sessionStorage.clear()")
         if text is not None:
             tab.js("text => localStorage.setItem(KEY, text)", text)
         tab.go(file)
