@@ -205,7 +205,7 @@ sorted([A(), A()])
         ("a = [bytearray(2**26) for i in range(100)]\n", "line 1: MemoryError"),
         ("for i in range(100_000):\n    print(i)\n", "only the first 20,000 letters are shown"),
         ("exit()\n", "line 1: SystemExit"),
-        ("input()\n", "line 1: "),
+        ("input()\n", "line 1: EOFError: input() has nobody to answer here"),
         ("print('</script><b>&')\n", "</script><b>&"),
         ("open('</script>.txt'.replace('/', '|'), 'w').write('x')\n", "Keep <|script>.txt"),
         ("raise ValueError('</script><b>')\n", "line 1: ValueError: </script><b>"),

@@ -112,7 +112,7 @@ function fileButtons(renew, status, line) {
 // ---- An exercise.
 
 function exercise(place) {
-  const { exercise: name, given, above, seconds, late } = place.dataset;
+  const { exercise: name, given, above, seconds, late, next, called } = place.dataset;
   const head = given.split("\n").slice(0, above).join("\n") + "\n";  // stands in prose at the left
   const answer = make("div", { className: "answer", tabIndex: -1 });
   const [status, loaded, way] = [statusLine(), statusLine(), statusLine()];
@@ -189,6 +189,7 @@ function exercise(place) {
 
   const here = { status, into: answer };
   const checkButton = runButton("Check", check);
+  terminalSecond([]);
   const compareButton = runButton("Our lines beside mine", compare);
   renew();
   const isOwn = (text) => text !== given;
@@ -196,6 +197,8 @@ function exercise(place) {
   const bar = make("div", { className: "buttons" }, checkButton, compareButton,
     plainButton("Begin again", () => replace(given, "This is the exercise as it was given.")),
     ...fileButtons(renew, status, loaded));
+  document.querySelector("[data-file]").textContent = "Write the missing lines here, and press Check. They are kept in this browser.";
+  if (next) Object.assign(document.querySelector(".turn [rel=next]"), { href: next, textContent: `Next on the path: ${called} →` });
   place.hidden = true;
   place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, loaded, way, answer);
   if (kept.read().solved.includes(name)) status.textContent = "Solved.";
@@ -225,14 +228,24 @@ function stations(path) {
     };
     for (const link of all("a", path)) markLink(link, link.closest("li"), "small", "solved");
     for (const link of tiles) markLink(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
-    count.textContent = `Each can be written and checked in its page. Solved in this browser: ${solved.length} of ${tiles.length}.`;
+    count.textContent = `Solved in this browser: ${solved.length} of ${tiles.length}.`;
     warn();
   }
 
+  const words = "Each exercise is written in its page: Check says what to look at, and what you write is kept in this browser. Save and Load carry it in one file.";
+  terminalSecond([make("p", { textContent: words })]);
   path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status, loaded)), warning, status, loaded);
   mark();
   addEventListener("storage", mark);
   addEventListener("pageshow", mark);  // (as it was left, after a way back)
+}
+
+// What is said for a terminal comes second, in one fold; `first` comes before it.
+function terminalSecond(first) {
+  const places = all("[data-terminal]");
+  const fold = make("details", { className: "fold" }, make("summary", { textContent: "Or in a terminal" }));
+  places[0].before(...first, fold);
+  fold.append(...places);
 }
 
 if (python.can) {
