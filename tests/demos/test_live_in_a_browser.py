@@ -248,7 +248,7 @@ def test_every_block_runs_twice_also_what_spends_a_record(tab, page):
 
 def test_chapter_0_s_command_runs_in_its_page(tab):
     tab.go(IDEA)
-    place = tab.page.locator(".holder:has(+ pre.plain)")
+    place = tab.page.locator("pre.plain + .buttons")
     place.get_by_role("button", name="Run").click()
     tab.until("!python.busy && all('.after-run .got').length")
     numbers = re.findall(r"-?\d\.\d+", tab.page.inner_text("pre.got"))

@@ -178,14 +178,12 @@ class Compared {
   }
 }
 
-// A command that runs this very module: Run beside it does what the command does.
+// A command that runs this very module: Run below it does what the command does.
 function program(element) {
   const status = statusLine(), after = make("div", { className: "after-run" });
   const question = { run: "main()", of: document.body.dataset.module, name: "main" };
   const button = runButton("Run", () => follow(question, { button, status, into: after }));
-  element.before(make("div", { className: "holder" }));
-  barOf(element, button).classList.add("on");
-  element.after(status, after);
+  element.after(make("div", { className: "buttons" }, button), status, after);
 }
 
 const missing = document.body.dataset.missing;  // a package that is not in the browser

@@ -243,7 +243,7 @@ function stations(path) {
 // What is said for a terminal comes second, in one fold; `first` comes before it.
 function terminalSecond(first) {
   const places = all("[data-terminal]");
-  const fold = make("details", { className: "fold" }, make("summary", { textContent: "Or in a terminal" }));
+  const fold = make("details", { className: "fold terminal" }, make("summary", { textContent: "Or in a terminal" }));
   places[0].before(...first, fold);
   fold.append(...places);
 }
