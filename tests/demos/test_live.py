@@ -3,13 +3,14 @@
 import builtins
 import io
 import json
+import re
 import sys
 from collections import defaultdict
 
 import pytest
 
 from demos.learn.exercises import filled
-from demos.live import _reader
+from demos.live import _reader, _try
 from demos.live._definitions import lines_of
 from demos.live._examples import LETTERS, Spaces, run
 from demos.live._runtime import MISSING
@@ -146,6 +147,19 @@ def test_an_error_is_one_sentence_with_the_reader_s_line(ask, text, sentence):
     assert failed.startswith(sentence) and "\n" not in failed and heard["done"] is False
     (trace,) = heard["trace"]
     assert "demos/live" not in trace and len(trace) < 5000
+
+
+def test_try_says_which_line_of_readme_it_misses(tmp_path, monkeypatch):
+    text = _try.README.read_text("utf-8")
+    for old, said in (
+        (_try.STEP.strip(), "README's own model has no line 'optimizer.step()'"),
+        ("## Your own rule", "README has no program under 'Your own rule'"),
+    ):
+        assert old in text
+        monkeypatch.setattr(_try, "README", tmp_path / "README.md")
+        _try.README.write_text(text.replace(old, "## Something else"), "utf-8")
+        with pytest.raises(ValueError, match=re.escape(said)):
+            _try.programs()
 
 
 def test_after_an_error_the_block_ends(ask):

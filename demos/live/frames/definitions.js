@@ -69,8 +69,7 @@ class Definition {
     });
     this.running = false;
     blocks.forEach((block) => { block.ran = false; });
-    if (!this.editing) return;  // (Reset has ended Python, and says so)
-    if (!done) return;
+    if (!done || !this.editing) return;  // (Reset has ended Python, and says so)
     this.status.textContent = "Your lines are in use everywhere in the project.";
     this.after.append(told(done));
     mark(done.examples);

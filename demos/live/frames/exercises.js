@@ -74,21 +74,19 @@ function save() {
   URL.revokeObjectURL(link.href);
 }
 
-// What is kept as one text, and back.
-const whole = { now: () => JSON.stringify(kept.read()), isOwn: () => true };
-whole.show = (text) => {
-  const now = kept.read(), { files, solved } = JSON.parse(text);
-  for (const name of Object.keys({ ...now.files, ...files })) {
-    kept.write(name, files[name], solved.includes(name));
-  }
-};
-
 // Buttons for both; `renew` shows what is kept now. `status` gets a sentence, and `line` one with
 // the button that leads back.
 function fileButtons(renew, status, line) {
-  const show = (text) => { whole.show(text); renew(); };
+  const now = () => JSON.stringify(kept.read());
+  const show = (text) => {
+    const { files, solved } = JSON.parse(text);
+    for (const name of Object.keys({ ...kept.read().files, ...files })) {
+      kept.write(name, files[name], solved.includes(name));
+    }
+    renew();
+  };
   const words = ["What was here before is put aside.", "Undo"];
-  const replace = aside(REPLACED, line, { ...whole, show }, words);
+  const replace = aside(REPLACED, line, { now, show, isOwn: () => true }, words);
   const input = make("input", { type: "file", accept: ".json", hidden: true });
   input.addEventListener("change", async () => {
     const [file] = input.files;
@@ -189,7 +187,6 @@ function exercise(place) {
 
   const here = { status, into: answer };
   const checkButton = runButton("Check", check);
-  terminalSecond([]);
   const compareButton = runButton("Our lines beside mine", compare);
   renew();
   const isOwn = (text) => text !== given;
@@ -197,6 +194,7 @@ function exercise(place) {
   const bar = make("div", { className: "buttons" }, checkButton, compareButton,
     plainButton("Begin again", () => replace(given, "This is the exercise as it was given.")),
     ...fileButtons(renew, status, loaded));
+  terminalSecond([]);
   document.querySelector("[data-file]").textContent = "Write the missing lines here, and press Check. They are kept in this browser.";
   if (next) Object.assign(document.querySelector(".turn [rel=next]"), { href: next, textContent: `Next on the path: ${called} →` });
   place.hidden = true;
