@@ -130,7 +130,7 @@ def test_what_could_not_be_judged_is_neither_right_nor_wrong(tab):
 
 
 # Tags, classes and words, without blanks and the quoting of addresses.
-OUTLINE = """(box) => [...box.querySelectorAll("*")].map((each) => [
+OUTLINE = """(box) => [...box.querySelectorAll(":not(tbody)")].map((each) => [
     each.tagName, each.className, each.colSpan ?? 1, each.alt ?? "",
     decodeURIComponent(each.getAttribute("src") ?? ""), each.textContent.replace(/\\s+/g, ""),
 ])"""
