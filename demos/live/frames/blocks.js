@@ -137,10 +137,13 @@ class Compared {
   constructor(element) {
     this.examples = [];
     for (const line of element.children) {
-      if (line.textContent.startsWith(">>> ")) this.examples.push({ typed: line, book: [], text: "" });
+      const isTyped = line.className === "in";
+      if (isTyped && line.textContent.startsWith(">>> ")) this.examples.push({ lines: [], book: [], text: "" });
       const now = this.examples.at(-1);
-      if (line.className === "in") now.typed = line;
-      else now.book.push(line);
+      if (isTyped) {
+        now.lines.push(line.textContent.slice(4));
+        now.last = line;
+      } else now.book.push(line);
     }
     this.now = null;
   }
@@ -155,7 +158,7 @@ class Compared {
 
   // Set what was printed below its line; mark what is not in the book, and add what only it has.
   draw(marked, lacking) {
-    const { typed, book, text } = this.now;
+    const { last, book, text } = this.now;
     const lines = text.replace(/\n$/, "").split("\n");
     const rows = text ? lines.map((line, i) => make("div", {
       className: marked.includes(i) ? "out got differs" : "out got", textContent: line || " ",
@@ -163,7 +166,7 @@ class Compared {
     rows.push(...lacking.map((line) => make("div", { className: "out book", textContent: line })));
     this.now.rows?.forEach((row) => row.remove());
     book.forEach((line) => { line.hidden = true; });
-    typed.after(...rows);
+    last.after(...rows);
     this.now.rows = rows;
   }
 

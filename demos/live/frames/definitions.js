@@ -117,29 +117,20 @@ function pair(what, { place, yours, moving, sums }) {
 function mark(examples) {
   const free = blocks.filter((each) => !each.editing && !each.running);
   free.forEach((block) => block.restore());
-  const places = free.map((block) => ({ block, texts: typedIn(block.element), shown: new Compared(block.element) }));
+  const places = free.flatMap((block) => {
+    const shown = new Compared(block.element);
+    return shown.examples.map(({ lines }, place) => ({ lines, block, shown, place }));
+  });
   for (const { typed, now } of examples) {
-    const found = places.find(({ texts }) => texts.includes(typed.trimEnd()));
-    if (!found) continue;
-    const { block, texts, shown } = found;
-    const place = texts.indexOf(typed.trimEnd());
-    texts[place] = null;  // (the same line may stand there twice)
+    const found = places.findIndex(({ lines }) => lines.join("\n").trimEnd() === typed.trimEnd());
+    if (found === -1) continue;
+    const [{ block, shown, place }] = places.splice(found, 1);  // (the same line may stand there twice)
     shown.begin(place);
     shown.out(now);
     shown.differs();
     block.isMarked = true;
     block.resetButton.hidden = false;
   }
-}
-
-// What is typed in each example of a block, without prompts.
-function typedIn(element) {
-  const texts = [];
-  for (const line of all(".in", element)) {
-    if (line.textContent.startsWith(">>> ")) texts.push([]);
-    texts.at(-1).push(line.textContent.slice(4));
-  }
-  return texts.map((lines) => lines.join("\n").trimEnd());
 }
 
 const named = new Map();

@@ -53,11 +53,7 @@ const python = {
       this.end(`Python has ended: ${message.broken}. What you typed is here. The next Run starts a new Python.`);
     } else if (message.broken) {
       this.end(`Python did not come: ${message.broken}. The next Run tries again.`);
-    } else if (message.ready) {
-      this.ready = true;
-      all(".cost").forEach((each) => each.remove());
-      remember(LOADED, "yes");
-    }
+    } else if (message.ready) this.ready = true;
     if (message.said || message.ready) {
       for (const { hear } of this.asked.values()) hear({ said: message.said || "" });
     }

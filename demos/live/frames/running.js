@@ -62,6 +62,10 @@ async function follow(question, { button, status, into, words = "It runs …", h
   into.replaceChildren();
   const done = await python.ask(question, (message) => {
     if ("said" in message) status.textContent = now = message.said || words;
+    if (message.said === "") {
+      remember(LOADED, "yes");
+      all(".cost").forEach((each) => each.remove());
+    }
     if ("out" in message && !hear.out) print(message.out, into);
     for (const [kind, what] of Object.entries(message)) hear[kind]?.(what);
     if (message.failed) {
