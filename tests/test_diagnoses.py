@@ -444,14 +444,15 @@ def test_every_rule_whose_text_was_changed_is_named():
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", pytest.param("", marks=pytest.mark.slow)])
 def test_a_right_rule_is_not_accused(name):
-    """(Of all rules in the slow group.)"""
+    """(Of all rules in the slow group, without others around each: they would be the same again.)"""
     rng, right = np.random.default_rng(1), 0
     for f, *inputs in (
         c for n in mutation.CASES if name in n for c in mutation.CASES[n] if isinstance(c, tuple)
     ):
         points = [Tensor(x, dtype=float, requires_grad=True) for x in inputs]
         for order in (1, 2):
-            search = Search(among_others(f), points, order=order, rtol=1e-8, rng=rng)
+            whole = among_others(f) if name else f
+            search = Search(whole, points, order=order, rtol=1e-8, rng=rng)
             assert not search.wrong, f"{f}, order {order}: {search.wrong}"
             right += search.right
-    assert right > 30
+    assert right > (30 if name else 300)
