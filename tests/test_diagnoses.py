@@ -444,7 +444,7 @@ def test_every_rule_whose_text_was_changed_is_named():
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", pytest.param("", marks=pytest.mark.slow)])
 def test_a_right_rule_is_not_accused(name):
-    """(Of all rules in the slow group, without others around each: they would be the same again.)"""
+    """(Of all rules in the slow group, each without the others around it, which are the same.)"""
     rng, right = np.random.default_rng(1), 0
     for f, *inputs in (
         c for n in mutation.CASES if name in n for c in mutation.CASES[n] if isinstance(c, tuple)
