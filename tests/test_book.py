@@ -55,7 +55,7 @@ BUDGETS = {
     "attention/laboratory/": 2_100,
     # 19,400 and air. 4,400 of these are exercises, slips, stories and programs by hand, which are
     # texts. “The book answers”: the Python of pages that run, and of their runtime (1,700).
-    # “The first picture”: attention in a plane, pictures for chapters, questions and tasks, sections
+    # “The first picture”: attention in a plane, pictures of chapters, questions, tasks, sections
     # for Find, and demos that are one page (1,100).
     "demos/": 23_000,
     # 24,300 and air. “The book answers”: a real browser, and the same in CPython (2,200).
