@@ -18,7 +18,7 @@ LIMITS = 0.82  # 1.64/2: the middle of n queries is within LIMITS · √n ranks 
 
 
 def lengths(drawn: np.ndarray, keys: int, s: float, fits: float = 0.0) -> np.ndarray:
-    """Return s ‖J ∂L/∂p‖ of queries whose scores spread by s; key 0 stands out by `fits` spreads."""
+    """Return s ‖J ∂L/∂p‖ of queries whose scores spread by s; key 0 is higher by s `fits`."""
     queries = min(2**14, HALF // keys)
     scores, of_p = drawn.reshape(2, HALF)[:, : queries * keys].reshape(2, queries, keys)
     x = Tensor(s * (scores + fits * (np.arange(keys) == 0)), requires_grad=True)
