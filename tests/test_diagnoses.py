@@ -426,16 +426,18 @@ def test_every_rule_whose_text_was_changed_is_named():
     caught = named = told = 0
     for name, (module, statement) in mutation.STATEMENTS.items():
         function = mutation.plain(getattr(module, name))
-        checks = [case for user in mutation.users(function) for case in mutation.CASES[user]]
+        cases = (case for user in mutation.users(function) for case in mutation.CASES[user])
+        checks = [case for case in cases if isinstance(case, tuple)]
         for _, changed in mutation.mutants(statement):
             other = mutation.made_anew(module, changed)
             with mutation.rewritten(function, other), np.errstate(all="ignore"):
-                for case in (case for case in checks if isinstance(case, tuple)):
+                for i, case in enumerate(checks):
                     try:
                         gradcheck(*case)
                     except GradientError as error:
                         caught, named = caught + 1, named + (error.rule is not None)
                         told += bool(error.diagnoses)
+                        checks.insert(0, checks.pop(i))  # it often sees the next change
                         break
                     except Exception:  # whatever a broken rule leads to
                         continue
@@ -446,14 +448,15 @@ def test_every_rule_whose_text_was_changed_is_named():
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", pytest.param("", marks=pytest.mark.slow)])
 def test_a_right_rule_is_not_accused(name):
-    """(Of all rules in the slow group.)"""
+    """(Of all rules in the slow group, each without the others around it, which are the same.)"""
     rng, right = np.random.default_rng(1), 0
     for f, *inputs in (
         c for n in mutation.CASES if name in n for c in mutation.CASES[n] if isinstance(c, tuple)
     ):
         points = [Tensor(x, dtype=float, requires_grad=True) for x in inputs]
         for order in (1, 2):
-            search = Search(among_others(f), points, order=order, rtol=1e-8, rng=rng)
+            whole = among_others(f) if name else f
+            search = Search(whole, points, order=order, rtol=1e-8, rng=rng)
             assert not search.wrong, f"{f}, order {order}: {search.wrong}"
             right += search.right
-    assert right > 30
+    assert right > (30 if name else 300)

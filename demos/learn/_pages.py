@@ -23,7 +23,7 @@ from demos.pages.source import Source
 from demos.pages.templates import fill, parts
 from demos.pages.text import columns, formula, inline, sentence
 
-LIVE = ("exercises",)  # the scripts of a page on which an exercise can be written
+LIVE = ("aside", "exercises")  # the scripts of a page on which an exercise can be written
 
 
 def pages(book: Book) -> list[Page]:
@@ -81,6 +81,7 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
         above=above,
         seconds=seconds + KILLED,
         late=f"{name}.py: {not_interrupted(seconds)}",
+        next=_next_on_path(name, names),
         code=book.code(file, above + 1, len(file.lines)),
         told=_mistake(name),
     )
@@ -90,6 +91,12 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     page = one_of("Exercises", names, place, short, sentence(question), body, facts=links)
     page.live = LIVE
     return page
+
+
+def _next_on_path(name: str, names: Names) -> tuple[str, str]:
+    """Return the address and the name of what follows an exercise on the path of eight."""
+    following = PATH[PATH.index(name) + 1 :] if name in PATH else ()
+    return names[EXERCISES.index(following[0]) + 1] if following else ("", "")
 
 
 @cache

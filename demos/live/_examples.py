@@ -220,6 +220,11 @@ def is_readers(file: str) -> bool:
     return file.startswith("<") and not file.startswith("<frozen")
 
 
+def nobody_answers(prompt: object = "", /) -> str:
+    """Raise an EOFError, in the place of `input`: a page has no place to answer in."""
+    raise EOFError("input() has nobody to answer here: write the value into the lines")
+
+
 def files() -> dict[Path, tuple[int, int]]:
     """Return the files of the working folder, with their times and sizes."""
     found = {}

@@ -4,6 +4,7 @@ A page and its worker speak in strings of JSON, so that JavaScript keeps no Pyth
 
     page → worker  {runtime, code, numpy, viz}           once: addresses (frames/worker.js)
                    {id, run: TEXT, of: MODULE, name}     a block: a doctest, or plain code
+                   {id, forget: MODULE}                  the names that its blocks have made
                    {id, define: TEXT, of: MODULE, name}  a definition's lines, changed
                    {id, check: NAME, text, files, seconds}  an exercise; the learner's other files
                    {id, compare: NAME, text}             the learner's lines beside ours
@@ -24,6 +25,7 @@ worker hands in what only it has: a function that sends a text, a clock for exer
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import json
 from collections.abc import Callable
@@ -39,10 +41,7 @@ from minigrad.graphs import draw_with
 
 def layout(drawn: Callable[[str], str], source: str) -> tuple[str, str]:
     """Return DOT text as SVG and as Graphviz's JSON."""
-    found = drawn(source)
-    if not found:
-        raise ImportError("Graphviz is not here yet: run a block that has the word graph")
-    svg, lengths = json.loads(found)
+    svg, lengths = json.loads(drawn(source))
     return svg, lengths
 
 
@@ -54,7 +53,7 @@ def without_clock(file: str, seconds: float) -> AbstractContextManager[object]:
 class Reader:
     """One page's Python: the namespaces of its examples, and where its answers go.
 
-    `drawn` returns DOT text as JSON, the SVG and Graphviz's own; "" if Graphviz is not here.
+    `drawn` returns DOT text as JSON: the SVG, and Graphviz's own.
     """
 
     def __init__(
@@ -64,6 +63,7 @@ class Reader:
         drawn: Callable[[str], str] | None = None,
     ) -> None:
         self.send, self.clock, self.spaces = send, clock, Spaces()
+        builtins.input = _examples.nobody_answers
         if drawn is not None:
             draw_with(partial(layout, drawn))
 
@@ -80,6 +80,8 @@ class Reader:
                 done = _examples.run(message, post, self.spaces)
             elif "define" in message:
                 done = _definitions.define(message, post, self.spaces)
+            elif "forget" in message:
+                self.spaces.pop(message["forget"], None)
             elif "check" in message:
                 done = _exercises.check(message, post, self.clock)
             else:

@@ -62,4 +62,5 @@ def page() -> Page:
     says = "Programs to change and to run, in your own browser."
     top = parts.top("Try", "Change it, and run it", says)
     body = fill("live/try.html", programs=programs())
-    return Page("try.html", "Try", [top, Markup(body)], says, "Try", "shows", "minigrad", ("try",))
+    live = ("aside", "try")
+    return Page("try.html", "Try", [top, Markup(body)], says, "Try", "shows", "minigrad", live)

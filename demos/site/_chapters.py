@@ -24,7 +24,7 @@ WORDS = {  # chapters whose readers may know other words for what they see
     "1.1": ("words.html#pytorch", "PyTorch’s words for it"),
     "7.1": ("words.html#modules", "PyTorch’s words for it"),
 }
-LIVE = ("blocks", "definitions")  # the scripts of a page whose examples run
+EXAMPLES, DEFINITIONS = 'class="code console"', " data-of="  # in a page that has some
 
 
 def page_of_chapter(book: Book, chapter: Chapter) -> Page:
@@ -55,7 +55,15 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     term = _term(book, chapter)
     body = [Markup(re.sub("<strong>(.+?)</strong>", term, str(html))) for html in body]
     says = plain(chapter.says)
-    return Page(chapter.page, name, body, says, "Book", "chapter", source.name, LIVE)
+    return Page(chapter.page, name, body, says, "Book", "chapter", source.name, _live(body))
+
+
+def _live(body: list[Markup]) -> list[str]:
+    """Return the scripts of a page that runs: for its examples, and for its definitions."""
+    html = Markup("").join(body)
+    if DEFINITIONS in html:
+        return ["blocks", "definitions"]
+    return ["blocks"] if EXAMPLES in html else []
 
 
 def _stations(book: Book) -> list[Chapter]:
@@ -140,7 +148,7 @@ def page_of_tool(book: Book, source: Source) -> Page:
     head = parts.top(kicker, parts.code(source.name), sub, [_size(source)])
     body = [_contents(book), head, *rows(book, source)]
     says = plain(first_line)
-    return Page(page, source.name, body, says, "Book", "chapter", source.name, LIVE)
+    return Page(page, source.name, body, says, "Book", "chapter", source.name, _live(body))
 
 
 def _named(chapter: Chapter) -> Markup:

@@ -105,16 +105,20 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
         if told := _found(mistake, small_cases if structural else cases):
             found.append(told)
             cases[0].known = cases[1].known = True
-    return tuple(found[:2])
+        if len(found) == 2:
+            break
+    return tuple(found)
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
     """Return the sentence that a mistake gives in both cases; None if they differ or it fails."""
     try:
-        first, second = (mistake(case) for case in cases)
+        first = mistake(cases[0])
+        if first is None or mistake(cases[1]) != first:
+            return None
     except Exception:
         return None
-    return first if first == second else None
+    return first
 
 
 def _same(a: Array, b: Array) -> bool:

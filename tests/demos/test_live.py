@@ -1,13 +1,16 @@
 """Live: what a page's Python answers, in the Python that the tests are in."""
 
+import builtins
 import io
 import json
+import re
 import sys
 from collections import defaultdict
 
 import pytest
 
-from demos.live import _reader
+from demos.learn.exercises import filled
+from demos.live import _reader, _try
 from demos.live._definitions import lines_of
 from demos.live._examples import LETTERS, Spaces, run
 from demos.live._runtime import MISSING
@@ -146,6 +149,19 @@ def test_an_error_is_one_sentence_with_the_reader_s_line(ask, text, sentence):
     assert "demos/live" not in trace and len(trace) < 5000
 
 
+def test_try_says_which_line_of_readme_it_misses(tmp_path, monkeypatch):
+    text = _try.README.read_text("utf-8")
+    for old, said in (
+        (_try.STEP.strip(), "README's own model has no line 'optimizer.step()'"),
+        ("## Your own rule", "README has no program under 'Your own rule'"),
+    ):
+        assert old in text
+        monkeypatch.setattr(_try, "README", tmp_path / "README.md")
+        _try.README.write_text(text.replace(old, "## Something else"), "utf-8")
+        with pytest.raises(ValueError, match=re.escape(said)):
+            _try.programs()
+
+
 def test_after_an_error_the_block_ends(ask):
     heard = ask(">>> 1 / 0\n>>> print(1)\n1\n")
     assert heard["begin"] == [0] and heard["out"] == ""
@@ -161,8 +177,9 @@ def test_a_million_prints_are_cut_with_a_sentence(ask):
 
 
 @pytest.fixture
-def program():
-    """Let drawings be made by a program again."""
+def program(monkeypatch):
+    """Let drawings be made by a program again, and let input() ask again."""
+    monkeypatch.setattr(builtins, "input", builtins.input)
     yield
     draw_with(None)
 
@@ -185,15 +202,44 @@ def test_where_a_function_draws_there_are_svgs_alone(tmp_path, monkeypatch, prog
     monkeypatch.chdir(tmp_path)
     sent = []
     reader = _reader.Reader(sent.append, drawn=lambda source: "")
-    for end, said in (("png", "save it as .svg"), ("svg", "Graphviz is not here yet")):
-        text = f'graph(Tensor(2.0, requires_grad=True) * 2).save("x.{end}")'
-        reader.answer(json.dumps({"id": 1, "run": text, "of": "minigrad.idea"}))
-        (failed,) = (x for x in map(json.loads, sent) if "failed" in x)
-        assert said in failed["failed"] and "pip install" not in failed["failed"]
-        sent.clear()
+    text = 'graph(Tensor(2.0, requires_grad=True) * 2).save("x.png")'
+    reader.answer(json.dumps({"id": 1, "run": text, "of": "minigrad.idea"}))
+    (failed,) = (x for x in map(json.loads, sent) if "failed" in x)
+    assert "save it as .svg" in failed["failed"] and "pip install" not in failed["failed"]
 
 
-def test_a_question_that_fails_is_answered(tmp_path, monkeypatch):
+def asked(reader, sent, **question):
+    """Ask a reader something; return what it says, in one text."""
+    sent.clear()
+    reader.answer(json.dumps({"id": 1, "of": "minigrad.idea", **question}))
+    return " ".join(sent)
+
+
+def test_what_a_page_forgets_are_the_names_that_its_blocks_made(tmp_path, monkeypatch, program):
+    monkeypatch.chdir(tmp_path)
+    sent = []
+    reader = _reader.Reader(sent.append)
+    asked(reader, sent, run="mine = softmax = 3")
+    assert '"3' in asked(reader, sent, run="mine")
+    asked(reader, sent, forget="minigrad.idea")
+    assert "NameError" in asked(reader, sent, run="mine")
+    assert "function" in asked(reader, sent, run="softmax")
+    asked(reader, sent, forget="minigrad.idea")
+    assert '"done": null' in asked(reader, sent, forget="minigrad.idea")  # (nothing is there)
+
+
+def test_input_says_that_nobody_answers(tmp_path, monkeypatch, program):
+    monkeypatch.chdir(tmp_path)
+    sent = []
+    reader = _reader.Reader(sent.append)
+    said = "line 2: EOFError: input() has nobody to answer here: write the value into the lines"
+    assert said in asked(reader, sent, run="x = 1\nx = input('x = ')")
+    text = filled("e01_slope", "return float(input())")
+    answer = asked(reader, sent, check="e01_slope", text=text, files={})
+    assert "input() has nobody to answer here" in answer
+
+
+def test_a_question_that_fails_is_answered(tmp_path, monkeypatch, program):
     monkeypatch.chdir(tmp_path)
     sent = []
     of, name = "attention.scaled_dot_product", "unit_length"  # which no small program uses

@@ -39,12 +39,8 @@ def different(folder, answers):
 
 
 def test_answers_are_those_of_the_terminal(tmp_path):
-    assert different(tmp_path, ANSWERS[::9]) == []
-
-
-@pytest.mark.slow
-def test_all_answers_are_those_of_the_terminal(tmp_path):
-    assert len(ANSWERS) > 100 and different(tmp_path, ANSWERS) == []
+    """(A browser gives all of them: test_live_exercises_in_a_browser.py.)"""
+    assert different(tmp_path, ANSWERS[::5]) == []
 
 
 SPOILED = {

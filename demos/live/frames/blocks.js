@@ -11,16 +11,18 @@ class Block {
     this.element = element;
     this.place = place;
     this.ran = false;
-    this.waits = false;  // for blocks above
-    this.running = this.editing = null;
-    this.mine = null;  // what the reader typed here before Reset
+    this.hasBegun = false;  // in the names as they are now
+    this.running = null;  // a promise
+    this.editor = null;  // made by the first Edit; Reset puts it away, with what is typed in it
+    this.editing = null;  // the same, while it is open
     this.isMarked = false;  // by a definition of the reader's, frames/definitions.js
-    this.runButton = runButton("Run", () => (this.waits || this.running ? python.stop() : this.run()));
+    this.runButton = runButton("Run", () => this.run());
     this.editButton = plainButton("Edit", () => this.edit());
     this.resetButton = plainButton("Reset", () => this.reset());
     this.resetButton.hidden = true;
     this.bar = barOf(element, this.runButton, this.editButton, this.resetButton);
-    this.status = make("p", { className: "status", role: "status" });
+    this.bar.parentElement.id = `example-${place}`;
+    this.status = statusLine();
     this.after = make("div", { className: "after-run" });
     element.after(this.status, this.after);
     this.book = [...element.children].map((line) => line.cloneNode(true));
@@ -40,9 +42,10 @@ class Block {
 
   edit() {
     const changed = () => { this.ran = false; };
-    this.editing = editor(this.mine ?? this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
+    this.editor ??= editor(this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
+    this.editing = this.editor;
     this.clear();
-    if (this.mine !== null) this.status.append("Your lines, as you left them. ", theBooks(this.editing, this.typed));
+    this.status.append(...leftThere(this.editing, this.typed));
     this.element.hidden = this.editButton.hidden = true;
     this.resetButton.hidden = false;
     this.bar.classList.add("on");
@@ -51,8 +54,7 @@ class Block {
   }
 
   reset() {
-    if (this.running) python.stop();
-    if (this.editing && this.editing.text !== this.typed) this.mine = this.editing.text;
+    if (isGoingOn(this.runButton)) python.stop();
     this.editing?.element.remove();
     this.editing = null;
     this.ran = false;
@@ -75,71 +77,59 @@ class Block {
     this.bar.classList.remove("on");
   }
 
+  // Run the block, and first those above it that have not run. A block that has begun before begins
+  // with new names: it may have spent a record, or changed what it was given.
   async run() {
-    const above = blocks.slice(0, blocks.indexOf(this)).filter((each) => !each.ran);
-    if (!above.length) return this.alone();
-    const first = above.length === 1 ? "the block above" : `the ${above.length} blocks above`;
-    this.status.textContent = `First ${first} …`;
-    this.waits = true;
-    this.says("Stop");
-    const went = await runInOrder(above);
-    this.waits = false;
-    this.says("Run");
-    if (went) return this.alone(`. First, ${first} ran.`);
-    this.status.textContent = `It needs ${first}. Not all of that ran to its end.`;
-    return false;
+    if (isGoingOn(this.runButton)) return;
+    const upToThis = blocks.slice(0, this.place);
+    if (!python.busy && upToThis.some((each) => each.hasBegun && (!each.ran || each === this))) {
+      python.ask({ forget: document.body.dataset.module });
+      blocks.forEach((each) => { each.ran = each.hasBegun = false; });
+    }
+    const above = upToThis.slice(0, -1).filter((each) => !each.ran);
+    const words = above.length === 1 ? "the block above" : `the ${above.length} blocks above`;
+    const unfinished = [];
+    for (const each of above) {
+      this.status.textContent = `First ${words} …`;
+      this.bar.classList.add("on");
+      goesOn(this.runButton, true);
+      if (!(await each.alone())) unfinished.push(each);
+      goesOn(this.runButton, false);
+      if (!python.worker) break;  // (Stop, or it has ended by itself)
+    }
+    const isStopped = unfinished.length && !python.worker;
+    const went = !isStopped && await this.alone();
+    if (isStopped) this.status.textContent = "";
+    if (unfinished.length) {
+      const { place } = unfinished[0];
+      const link = make("a", { href: `#example-${place}`, textContent: `Example ${place}` });
+      this.status.append(" ", link, " did not run to its end.");
+    } else if (above.length && went) this.status.append(` First, ${words} ran.`);
   }
 
-  says(words) {
-    this.runButton.firstChild.textContent = words;
-    this.bar.classList.add("on");
-  }
-
-  alone(more = ".") {
-    this.running ??= this.ask(more).finally(() => { this.running = null; });
+  // Run the block itself; → Promise of whether it ran to its end.
+  alone() {
+    this.running ??= this.ask().finally(() => { this.running = null; });
     return this.running;
   }
 
-  async ask(more) {
+  async ask() {
     this.clear();
     this.resetButton.hidden = false;
-    this.says("Stop");
-    this.status.textContent = "It runs …";
-    const began = performance.now();
-    const shown = this.editing ? new Result(this.after) : new Compared(this.element);
-    let failed = false;
+    this.bar.classList.add("on");
+    this.hasBegun = true;
     const text = this.editing ? this.editing.text : this.doctest;
     const question = { run: text, of: document.body.dataset.module, name: `example ${this.place}` };
-    const right = await python.ask(question, (message) => {
-      if ("said" in message) this.status.textContent = message.said || "It runs …";
-      if ("begin" in message) shown.begin(message.begin);
-      if ("out" in message) shown.out(message.out);
-      if ("differs" in message) shown.differs();
-      if (message.failed) failed = true;
-      show(message, this.after);
+    const { done, went, seconds } = await follow(question, {
+      button: this.runButton, status: this.status, into: this.after,
+      hear: this.editing ? {} : new Compared(this.element),
     });
-    this.ran = right !== null && !failed;
-    this.says("Run");
+    this.ran = went;
     if (this.resetButton.hidden) this.bar.classList.remove("on");  // (Reset has ended it)
-    const seconds = `${((performance.now() - began) / 1000).toFixed(1)} s`;
-    const verdict = this.editing ? seconds : `${right ? "As" : "Not as"} in the book, ${seconds}`;
-    this.status.textContent = this.ran ? verdict + more : "";
-    return this.ran;
+    const verdict = this.editing ? seconds : `${done ? "As" : "Not as"} in the book, ${seconds}`;
+    if (went) this.status.textContent = `${verdict}.`;
+    return went;
   }
-}
-
-// The output of the reader's own lines, below them.
-class Result {
-  constructor(into) { this.into = into; this.box = null; }
-  begin() {}
-  out(text) {
-    if (!this.box) {
-      this.box = make("pre", { className: "plain got", tabIndex: 0 });
-      this.into.append(this.box);
-    }
-    this.box.append(text);
-  }
-  differs() {}
 }
 
 // The output of a block of the book, in the place of the book's own.
@@ -147,14 +137,18 @@ class Compared {
   constructor(element) {
     this.examples = [];
     for (const line of element.children) {
-      if (line.textContent.startsWith(">>> ")) this.examples.push({ typed: line, book: [], text: "" });
+      const isTyped = line.className === "in";
+      if (isTyped && line.textContent.startsWith(">>> ")) this.examples.push({ lines: [], book: [], text: "" });
       const now = this.examples.at(-1);
-      if (line.className === "in") now.typed = line;
-      else now.book.push(line);
+      if (isTyped) {
+        now.lines.push(line.textContent.slice(4));
+        now.last = line;
+      } else now.book.push(line);
     }
     this.now = null;
   }
 
+  // (Named as the messages that they are for, demos/live/_reader.py.)
   begin(place) { this.now = this.examples[place]; }
 
   out(text) {
@@ -164,7 +158,7 @@ class Compared {
 
   // Set what was printed below its line; mark what is not in the book, and add what only it has.
   draw(marked, lacking) {
-    const { typed, book, text } = this.now;
+    const { last, book, text } = this.now;
     const lines = text.replace(/\n$/, "").split("\n");
     const rows = text ? lines.map((line, i) => make("div", {
       className: marked.includes(i) ? "out got differs" : "out got", textContent: line || " ",
@@ -172,7 +166,7 @@ class Compared {
     rows.push(...lacking.map((line) => make("div", { className: "out book", textContent: line })));
     this.now.rows?.forEach((row) => row.remove());
     book.forEach((line) => { line.hidden = true; });
-    typed.after(...rows);
+    last.after(...rows);
     this.now.rows = rows;
   }
 
@@ -187,9 +181,12 @@ class Compared {
   }
 }
 
-async function runInOrder(some) {
-  for (const each of some) if (!each.ran && !(await each.alone())) return false;
-  return true;
+// A command that runs this very module: Run below it does what the command does.
+function program(element) {
+  const status = statusLine(), after = make("div", { className: "after-run" });
+  const question = { run: "main()", of: document.body.dataset.module, name: "main" };
+  const button = runButton("Run", () => follow(question, { button, status, into: after }));
+  element.after(make("div", { className: "buttons" }, button), status, after);
 }
 
 const missing = document.body.dataset.missing;  // a package that is not in the browser
@@ -199,4 +196,11 @@ if (missing) {
   const why = `Not run here: these examples need ${missing}, which is not among what a browser loads.`;
   consoles.forEach((each) => each.after(make("p", { className: "status", textContent: why })));
 }
-python.ended(() => blocks.forEach((each) => { each.ran = false; }));
+if (blocks.length) {
+  const words = "Examples on this page run here: point at one, and press Run or Edit.";
+  const cost = remembered(LOADED) ? [] : [make("span", { className: "cost", textContent: ` (Python: ${live.cost}.)` })];
+  document.querySelector(".facts").append(make("div", { className: "runs" }, words, ...cost));
+  const command = `python -m ${document.body.dataset.module}`;
+  all("pre.plain").filter(({ textContent }) => textContent.trim() === command).forEach(program);
+}
+python.ended(() => blocks.forEach((each) => { each.ran = each.hasBegun = false; }));

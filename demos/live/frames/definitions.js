@@ -8,15 +8,15 @@ class Definition {
   constructor(name, parts) {
     this.name = name;
     this.parts = parts;  // a rule's VJPs stand beside their derivation, apart from its value
-    this.editing = null;
-    this.mine = null;  // what the reader typed here before Reset
+    this.editor = null;  // made by the first Edit; Reset puts it away, with what is typed in it
+    this.editing = null;  // the same, while it is open
     this.running = this.isUsed = false;
     this.editButton = plainButton("Edit", () => this.edit());
-    this.runButton = runButton("Use my lines", () => (this.running ? python.stop() : this.run()));
+    this.runButton = runButton("Use my lines", () => this.run());
     this.resetButton = plainButton("Reset", () => this.reset());
     this.runButton.hidden = this.resetButton.hidden = true;
     this.bar = barOf(parts[0], this.runButton, this.editButton, this.resetButton);
-    this.status = make("p", { className: "status", role: "status" });
+    this.status = statusLine();
     this.after = make("div", { className: "after-run" });
     parts[0].after(this.status, this.after);
   }
@@ -31,9 +31,9 @@ class Definition {
   }
 
   edit() {
-    this.editing = editor(this.mine ?? this.book, `The lines of ${this.name}`, { run: () => this.run() });
-    this.status.textContent = "";
-    if (this.mine !== null) this.status.append("Your lines, as you left them. ", theBooks(this.editing, this.book));
+    this.editor ??= editor(this.book, `The lines of ${this.name}`, { run: () => this.run() });
+    this.editing = this.editor;
+    this.status.replaceChildren(...leftThere(this.editing, this.book));
     this.parts.forEach((part) => { part.hidden = true; });
     this.parts[0].after(this.editing.element);
     this.editButton.hidden = true;
@@ -43,7 +43,6 @@ class Definition {
   }
 
   reset() {
-    if (this.editing.text !== this.book) this.mine = this.editing.text;
     this.editing.element.remove();
     this.editing = null;
     this.parts.forEach((part) => { part.hidden = false; });
@@ -64,23 +63,16 @@ class Definition {
   async run() {
     if (this.running) return;
     this.running = this.isUsed = true;  // (lines that fail may be in use, too)
-    this.runButton.firstChild.textContent = "Stop";
-    this.status.textContent = "It is judged …";
-    this.after.replaceChildren();
     const question = { define: this.editing.text, of: document.body.dataset.module, name: this.name };
-    const answer = await python.ask(question, (message) => {
-      if ("said" in message) this.status.textContent = message.said || "It is judged …";
-      show(message, this.after);
+    const { done } = await follow(question, {
+      button: this.runButton, status: this.status, into: this.after, words: "It is judged …",
     });
     this.running = false;
-    this.runButton.firstChild.textContent = "Use my lines";
     blocks.forEach((block) => { block.ran = false; });
-    if (!this.editing) return;  // (Reset has ended Python, and says so)
-    this.status.textContent = "";
-    if (!answer) return;
+    if (!done || !this.editing) return;  // (Reset has ended Python, and says so)
     this.status.textContent = "Your lines are in use everywhere in the project.";
-    this.after.append(told(answer));
-    mark(answer.examples);
+    this.after.append(told(done));
+    mark(done.examples);
   }
 }
 
@@ -125,29 +117,20 @@ function pair(what, { place, yours, moving, sums }) {
 function mark(examples) {
   const free = blocks.filter((each) => !each.editing && !each.running);
   free.forEach((block) => block.restore());
-  const places = free.map((block) => ({ block, texts: typedIn(block.element), shown: new Compared(block.element) }));
+  const places = free.flatMap((block) => {
+    const shown = new Compared(block.element);
+    return shown.examples.map(({ lines }, place) => ({ lines, block, shown, place }));
+  });
   for (const { typed, now } of examples) {
-    const found = places.find(({ texts }) => texts.includes(typed.trimEnd()));
-    if (!found) continue;
-    const { block, texts, shown } = found;
-    const place = texts.indexOf(typed.trimEnd());
-    texts[place] = null;  // (the same line may stand there twice)
+    const found = places.findIndex(({ lines }) => lines.join("\n").trimEnd() === typed.trimEnd());
+    if (found === -1) continue;
+    const [{ block, shown, place }] = places.splice(found, 1);  // (the same line may stand there twice)
     shown.begin(place);
     shown.out(now);
     shown.differs();
     block.isMarked = true;
     block.resetButton.hidden = false;
   }
-}
-
-// What is typed in each example of a block, without prompts.
-function typedIn(element) {
-  const texts = [];
-  for (const line of all(".in", element)) {
-    if (line.textContent.startsWith(">>> ")) texts.push([]);
-    texts.at(-1).push(line.textContent.slice(4));
-  }
-  return texts.map((lines) => lines.join("\n").trimEnd());
 }
 
 const named = new Map();

@@ -2,7 +2,8 @@
 // An editor of Python: a text area over its own coloured text, so that undo, a screen reader and a
 // phone's keyboard work as everywhere.
 //
-//   editor(text, label, {changed(text), run()}) → {element, text (get and set), focus()}
+//   editor(text, label, {changed(text), run()}) →
+//     {element, text (get and set), changed, focus()}
 //
 // Tab indents, Escape and then Tab leaves, Enter keeps the indentation, Ctrl+Enter runs.
 
@@ -74,13 +75,23 @@ function editor(text, label, { changed = () => {}, run = () => {} } = {}) {
   paint();
   return {
     element: make("div", { className: "editor" }, ink, area),
+    changed,
     get text() { return area.value; },
     set text(value) { area.value = value; paint(); },
     focus() { area.setSelectionRange(0, 0); area.focus(); },
   };
 }
 
-// A button that puts the book's lines into an editor.
-function theBooks(opened, text) {
-  return plainButton("The book's lines", () => { opened.text = text; });
+// What is said of an editor that opens with other lines than the book's, with a button for these.
+// It exchanges the two, so that neither is lost.
+function leftThere(opened, book) {
+  opened.other ??= book;
+  if (opened.text === book && opened.other === book) return [];
+  const words = () => (opened.other === book ? "The book's lines" : "My lines");
+  const button = plainButton(words(), () => {
+    [opened.text, opened.other] = [opened.other, opened.text];
+    opened.changed(opened.text);
+    button.firstChild.textContent = words();
+  });
+  return ["Your lines, as you left them. ", button];
 }

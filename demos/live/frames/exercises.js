@@ -8,7 +8,7 @@
 
 const KEY = "minigrad.exercises";
 const ASIDE = `${KEY}.before`;  // where something of another kind is put
-const REPLACED = `${KEY}.replaced`;  // of sessionStorage: what the last Load has replaced, until the learner types
+const REPLACED = `${KEY}.replaced`;  // of sessionStorage: what each Load has replaced
 
 function parsed(text) {  // null if it is of another kind
   try {
@@ -74,56 +74,35 @@ function save() {
   URL.revokeObjectURL(link.href);
 }
 
-// Take over what a file has, and return what was there before (null: nothing).
-function take(found) {
-  const before = kept.read(), taken = { ...before, files: {}, solved: before.solved };
-  for (const [name, text] of Object.entries(found.files)) {
-    taken.files[name] = before.files[name] ?? null;
-    kept.write(name, text ?? undefined, found.solved.includes(name));
-  }
-  return taken;
-}
-
-function replacedByLoad() {
-  try { return JSON.parse(sessionStorage.getItem(REPLACED)); } catch { return null; }
-}
-
-function keepReplaced(value) {
-  try { sessionStorage.setItem(REPLACED, JSON.stringify(value)); } catch { /* (until the page is left) */ }
-}
-
-// A line for what goes on, and one for the way back, which nothing else may take away.
-const saidLines = () => [1, 2].map(() => make("p", { className: "status", role: "status" }));
-
-// Buttons for both; `renew` shows what is kept now. `status` gets a sentence, and `way` one with the
-// button that leads back.
-function fileButtons(renew, status, way) {
-  function offer({ said, before }) {
-    way.replaceChildren(said, plainButton("Undo", () => {
-      take(before);
-      renew();
-      keepReplaced(null);
-      way.textContent = "As it was before.";
-    }));
-  }
-
-  const left = replacedByLoad();
-  if (left) offer(left);
+// Buttons for both; `renew` shows what is kept now. `status` gets a sentence, and `line` one with
+// the button that leads back.
+function fileButtons(renew, status, line) {
+  const now = () => JSON.stringify(kept.read());
+  const show = (text) => {
+    const { files, solved } = JSON.parse(text);
+    for (const name of Object.keys({ ...kept.read().files, ...files })) {
+      kept.write(name, files[name], solved.includes(name));
+    }
+    renew();
+  };
+  const words = ["What was here before is put aside.", "Undo"];
+  const replace = aside(REPLACED, line, { now, show, isOwn: () => true }, words);
   const input = make("input", { type: "file", accept: ".json", hidden: true });
   input.addEventListener("change", async () => {
     const [file] = input.files;
-    const found = parsed(await file.text());
+    const loaded = parsed(await file.text());
     input.value = "";
-    if (!found) {
+    if (!loaded) {
       status.textContent = `${file.name} is not a file that Save has written. Nothing is changed.`;
       return;
     }
-    const before = take(found), names = Object.keys(found.files);
-    renew();
+    const before = kept.read(), names = Object.keys(loaded.files);
+    const others = before.solved.filter((name) => !names.includes(name));
+    const solved = [...others, ...loaded.solved.filter((name) => names.includes(name))];
     const count = names.length === 1 ? "1 exercise is" : `${names.length} exercises are`;
-    const loaded = { said: `${count} loaded from ${file.name}, ${found.solved.length} solved. `, before };
-    offer(loaded);
-    keepReplaced(loaded);
+    const files = { ...before.files, ...loaded.files };
+    replace(JSON.stringify({ ...before, files, solved }),
+      `${count} loaded from ${file.name}, ${loaded.solved.length} solved.`);
   });
   return [plainButton("Save", save), plainButton("Load", () => input.click()), input];
 }
@@ -131,17 +110,16 @@ function fileButtons(renew, status, way) {
 // ---- An exercise.
 
 function exercise(place) {
-  const { exercise: name, given, above, seconds, late } = place.dataset;
+  const { exercise: name, given, above, seconds, late, next, called } = place.dataset;
   const head = given.split("\n").slice(0, above).join("\n") + "\n";  // stands in prose at the left
   const answer = make("div", { className: "answer", tabIndex: -1 });
-  const [status, way] = saidLines();
+  const [status, loaded, way] = [statusLine(), statusLine(), statusLine()];
   const numbers = make("pre", { className: "numbers", ariaHidden: "true" });
-  const changed = () => { count(); kept.write(name, whole(), false); keepReplaced(null); };
+  const changed = () => { count(); kept.write(name, file(), false); };
   const write = editor("", `Your file ${name}.py`, { changed, run: () => check() });
-  let checking = false;
   let hidden = head;  // what of the learner's file is not in the editor
 
-  function whole() { return `${hidden}${write.text}\n`; }
+  function file() { return `${hidden}${write.text}\n`; }
 
   function count() {
     const first = hidden.split("\n").length, lines = write.text.split("\n").length;
@@ -159,95 +137,74 @@ function exercise(place) {
 
   const isKept = (text) => (kept.read().files[name] ?? given) === text;
 
-  // Put another text into the editor; a button brings the present one back. What is kept does not
-  // change until the learner types: after Begin again, a reload brings the old lines back, too.
-  function replace(text, said, back) {
-    const before = whole();
-    if (text === before) {
-      status.textContent = said;
-      return;
-    }
+  // Put another text into the editor. What is kept does not change until the learner types, or takes
+  // lines of their own: after Begin again, a reload brings the old lines back, too.
+  function show(text) {
     fill(text);
-    const undo = plainButton(back, () => {
-      replace(before, "Your lines are back.", "Undo");
-      if (!isKept(before)) kept.write(name, before, false);
-    });
-    way.replaceChildren(said, " ", undo);
     answer.replaceChildren();
+    if (text !== given && !isKept(text)) kept.write(name, text, false);
   }
 
   async function check() {
-    if (checking) {
-      python.stop();
-      return;
-    }
-    checking = true;
-    const text = whole(), printed = make("pre", { className: "plain", tabIndex: 0 });
-    const { files } = kept.read();
+    if (isGoingOn(checkButton)) return;
+    const text = file(), { files } = kept.read();
     let clock = null;
     const begin = () => { clock ??= setTimeout(() => python.end(late), seconds * 1000); };
-    checkButton.firstChild.textContent = "Stop";
-    status.textContent = "It is checked …";
-    answer.replaceChildren();
     if (python.worker && python.ready) begin();
-    const found = await python.ask({ check: name, text, files }, (message) => {
-      if ("said" in message) status.textContent = message.said || "It is checked …";
-      if (message.said === "") begin();
-      if ("out" in message) {
-        if (!printed.isConnected) answer.append(make("p", { textContent: "It printed:" }), printed);
-        printed.append(message.out);
-      }
-      show(message, answer);
-    });
+    const hear = {
+      said(words) { if (!words) begin(); },
+      out(printed) {
+        if (!answer.childElementCount) answer.append(make("p", { textContent: "It printed:" }));
+        print(printed, answer);
+      },
+    };
+    const { done } = await follow({ check: name, text, files }, { ...here, button: checkButton, hear, words: "It is checked …" });
     clearTimeout(clock);
-    checking = false;
-    checkButton.firstChild.textContent = "Check";
-    status.textContent = "";
-    if (!found) return;
-    if (whole() === text && (isKept(text) || found.solved)) kept.write(name, text, found.solved);
-    if (found.printed) printed.textContent = found.printed;
-    for (const each of found.warned) answer.append(make("p", { textContent: `warning: ${each}` }));
-    const words = found.kind ? `${found.kind}: ${found.said}` : found.said;
+    if (!done) return;
+    if (file() === text && (isKept(text) || done.solved)) kept.write(name, text, done.solved);
+    if (done.printed) answer.querySelector(".got").textContent = done.printed;
+    for (const each of done.warned) answer.append(make("p", { textContent: `warning: ${each}` }));
+    const words = done.kind ? `${done.kind}: ${done.said}` : done.said;
     answer.append(make("pre", {
-      className: found.solved ? "plain told right" : "plain told",
-      role: "status", tabIndex: 0, textContent: found.solved ? "Solved." : words,
+      className: done.solved ? "plain told right" : "plain told",
+      role: "status", tabIndex: 0, textContent: done.solved ? "Solved." : words,
     }));
   }
 
   async function compare() {
     if (python.busy) return;
-    const hear = (message) => {
-      if ("said" in message) status.textContent = message.said;
-      show(message, answer);
-    };
-    answer.replaceChildren();
-    const lines = await python.ask({ compare: name, text: whole() }, hear);
-    if (!checking) status.textContent = "";
-    if (!lines) return;
-    const rows = lines.map((line) => {
+    const { done } = await follow({ compare: name, text: file() }, { ...here, button: compareButton, words: "It is compared …" });
+    if (!done) return;
+    const rows = done.map((line) => {
       const kind = { "+": "given", "-": "taken" }[line[0]] || "";
       const text = line[0] === "@" ? "⋯" : `${line[0]} ${line.slice(1)}`;
       return make("div", { className: kind, textContent: text });
     });
-    const words = lines.length ? "- yours    + ours" : "Your file is the same as ours.";
+    const words = rows.length ? "- yours    + ours" : "Your file is the same as ours.";
     answer.append(make("p", { textContent: words }));
-    if (lines.length) answer.append(make("div", { className: "code diff", tabIndex: 0 }, ...rows));
+    if (rows.length) answer.append(make("div", { className: "code diff", tabIndex: 0 }, ...rows));
   }
 
+  const here = { status, into: answer };
   const checkButton = runButton("Check", check);
-  const bar = make("div", { className: "buttons" }, checkButton,
-    runButton("Our lines beside mine", compare),
-    plainButton("Begin again", () => replace(given, "This is the exercise as it was given.", "My lines back")),
-    ...fileButtons(renew, status, way));
-  place.hidden = true;
-  place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, way, answer);
+  const compareButton = runButton("Our lines beside mine", compare);
   renew();
+  const isOwn = (text) => text !== given;
+  const replace = aside(`${KEY}.aside.${name}`, way, { now: file, show, isOwn });
+  const bar = make("div", { className: "buttons" }, checkButton, compareButton,
+    plainButton("Begin again", () => replace(given, "This is the exercise as it was given.")),
+    ...fileButtons(renew, status, loaded));
+  terminalSecond([]);
+  document.querySelector("[data-file]").textContent = "Write the missing lines here, and press Check. They are kept in this browser.";
+  if (next) Object.assign(document.querySelector(".turn [rel=next]"), { href: next, textContent: `Next on the path: ${called} →` });
+  place.hidden = true;
+  place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, loaded, way, answer);
   if (kept.read().solved.includes(name)) status.textContent = "Solved.";
 
   addEventListener("storage", ({ key }) => {
     const theirs = kept.read().files[name];
-    if (key !== KEY || theirs === undefined || theirs === whole()) return;
-    const button = plainButton("Take them", () => replace(theirs, "These are the other tab's lines.", "My lines back"));
+    if (key !== KEY || theirs === undefined || theirs === file()) return;
+    const button = plainButton("Take them", () => replace(theirs, "These are the other tab's lines."));
     status.replaceChildren("Another tab has other lines for this exercise, and the last to be changed are kept. ", button);
   });
 }
@@ -255,7 +212,7 @@ function exercise(place) {
 // ---- The list: a filled station on the path, and a word in the list.
 
 function stations(path) {
-  const [status, way] = saidLines();
+  const [status, loaded] = [statusLine(), statusLine()];
   const count = make("span", {});
   const tiles = all(".tile a[href^='exercise-']");
 
@@ -269,14 +226,24 @@ function stations(path) {
     };
     for (const link of all("a", path)) markLink(link, link.closest("li"), "small", "solved");
     for (const link of tiles) markLink(link, link.closest(".tile").querySelector(".kicker"), "span", " · solved");
-    count.textContent = `Each can be written and checked in its page. Solved in this browser: ${solved.length} of ${tiles.length}.`;
+    count.textContent = `Solved in this browser: ${solved.length} of ${tiles.length}.`;
     warn();
   }
 
-  path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status, way)), warning, status, way);
+  const words = "Each exercise is written in its page: Check says what to look at, and what you write is kept in this browser. Save and Load carry it in one file.";
+  terminalSecond([make("p", { textContent: words })]);
+  path.after(make("div", { className: "buttons" }, count, ...fileButtons(mark, status, loaded)), warning, status, loaded);
   mark();
   addEventListener("storage", mark);
   addEventListener("pageshow", mark);  // (as it was left, after a way back)
+}
+
+// What is said for a terminal comes second, in one fold; `first` comes before it.
+function terminalSecond(first) {
+  const places = all("[data-terminal]");
+  const fold = make("details", { className: "fold terminal" }, make("summary", { textContent: "Or in a terminal" }));
+  places[0].before(...first, fold);
+  fold.append(...places);
 }
 
 if (python.can) {

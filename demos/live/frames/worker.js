@@ -20,23 +20,24 @@ async function content(address) {
   return answer.arrayBuffer();
 }
 
-let viz = null;  // Graphviz, once a text has asked for a drawing
+let viz = null;  // Graphviz
 
-// Return DOT text as SVG and as Graphviz's JSON, in a string of JSON; "" if Graphviz is not here.
+// Return DOT text as SVG and as Graphviz's JSON, in a string of JSON.
 function drawn(source) {
-  if (!viz) return "";
   const { status, output, errors } = viz.renderFormats(source, ["svg", "json"]);
   if (status !== "success") throw new Error(errors.map((each) => each.message).join("; "));
   return JSON.stringify([output.svg, output.json]);
 }
 
-async function start({ runtime, code, numpy }) {
+async function start({ runtime, code, numpy, viz: graphviz }) {
   say({ said: "Python is coming …" });
   const { loadPyodide } = await import(`${runtime}pyodide.mjs`);
+  // (Graphviz too: Python waits for its drawings, and cannot wait for a file.)
   const [python, wheel, ours] = await Promise.all([
     loadPyodide({ indexURL: runtime, packages: [], fullStdLib: false }),
     content(numpy),
     content(code),
+    import(graphviz).then(async ({ instance }) => { viz = await instance(); }),
   ]);
   say({ said: "Python begins …" });
   const extractDir = python.runPython("import site; site.getsitepackages()[0]");
@@ -49,21 +50,10 @@ async function start({ runtime, code, numpy }) {
   return reader;
 }
 
-let addresses = null, python = null;  // a promise: the questions wait for one another
-
-async function answer(question, reader) {
-  // (A text that draws has one of these words, or follows one that had. `define` draws itself.)
-  if (!viz && /graph|Graph|Steps|save|"define"/.test(question)) {
-    viz = await (await import(addresses.viz)).instance();
-  }
-  reader.answer(question);
-  return reader;
-}
+let python = null;  // a promise: the questions wait for one another
 
 onmessage = ({ data }) => {
-  if (!addresses) {
-    addresses = data;
-    python = start(data);
-  } else python = python.then((reader) => answer(data, reader));
+  if (!python) python = start(data);
+  else python = python.then((reader) => { reader.answer(data); return reader; });
   python.catch((error) => say({ broken: String(error.message ?? error) }));
 };
