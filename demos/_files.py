@@ -20,7 +20,7 @@ KINDS = (
     "speed",
     "site",
 )  # the folders, in the order of the list
-CHAPTERS = {  # of the book, and the demos that belong to each
+OF_CHAPTERS = {  # the demos that belong to each chapter
     "0": "learn site",
     "4.3": "museum",
     "5": "draw",
@@ -37,6 +37,7 @@ CHAPTERS = {  # of the book, and the demos that belong to each
     "16": "scaling laboratory why_half love_you sky_is_blue",
     "16.5": "recall",
 }
+CHAPTERS = {name: number for number, names in OF_CHAPTERS.items() for name in names.split()}
 COMMANDS = {"runtime": "live"}  # what else `python -m demos` runs, and its folder
 
 
@@ -63,14 +64,6 @@ def seconds(path: Path) -> int:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SECONDS":
             return int(ast.literal_eval(node.value))
     raise ValueError(f"{path} has no line SECONDS = …: how long does a run take?")
-
-
-def chapter(name: str) -> str:
-    """Return the number of the chapter to which a demo belongs."""
-    for number, demos in CHAPTERS.items():
-        if name in demos.split():
-            return number
-    raise ValueError(f"no chapter has the demo {name}: CHAPTERS in demos/_files.py says which")
 
 
 def resumable(path: Path) -> bool:

@@ -40,8 +40,7 @@ page.finding(
     f"{1 / few.median:.1f} times smaller."
 )
 markup, script, style = parts(chosen.seed)
-by_hand = ("why_half.html", "To be moved by hand", "Guess first, then find the flat line", "")
-at_site = page_parts.tile(*by_hand)
+at_site = page_parts.tile("why_half.html", "To be moved by hand", "Find the flat line", "")
 program = page.program(markup, script=script, style=style, at_site=at_site)
 program.place = "question"  # (on top)
 page.marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")

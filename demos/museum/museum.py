@@ -82,15 +82,10 @@ else:
 # open “Find it”: there are the mistake, the check that catches it, and the repair. The functions
 # shown here are those that ran.
 
-
-def links(address):
-    """Return links to all exhibits."""
-    each = (parts.link(address.format(case.number), case.number) for case in exhibits)
-    return parts.paragraph(Markup(" ").join(each))
-
-
+links = (parts.link(f"#exhibit-{case.number}", case.number) for case in exhibits)
 script = (HERE / "exhibit.js").read_text("utf-8")
-page.program(links("#exhibit-{}"), script=script, at_site=links("exhibit-{}.html"))
+of_site = parts.paragraph(parts.link("museum.html", "The sixteen exhibits"))
+page.program(parts.paragraph(Markup(" ").join(links)), script=script, at_site=of_site)
 for case in exhibits if not asked else ():
     check = coloured("\n".join(source(case.module.check, docstring=False)), {})
     symptom = inline(inspect.getdoc(case.module.symptom), set_text)
@@ -109,7 +104,7 @@ page.say(
 page.marks.end() if asked else page.end()
 
 # %% Try it
-# - In exhibits/repeated_index.py, let the check look up the tokens [3, 1, 0]. Why does this demo
+# - In `exhibits/repeated_index.py`, let the check look up the tokens [3, 1, 0]. Why does this demo
 #   now end with exit code 1, and what follows for a test that passes?
-# - In exhibits/lost_sum.py, let `broken` return g.mean(axis=0). Which of the check's two assertions
-#   fails, and why does the layer learn the plane nevertheless?
+# - In `exhibits/lost_sum.py`, let `broken` return g.mean(axis=0). Which of the check's two
+#   assertions fails, and why does the layer learn the plane nevertheless?

@@ -15,6 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from demos.pages import tables
+from demos.pages.page import PAGE
 from demos.pages.source import Source, cells
 from demos.pages.templates import parts
 from demos.pages.text import Links, inline, markdown, slug
@@ -22,7 +23,6 @@ from minigrad.runs.saving import write_whole
 
 FOLDER = "demos"  # of the site, in which a run has a folder of its name
 SAVED = "content.json"
-BEGINS = '{"generator": "minigrad, the content of a page"'  # such a file, and no other
 
 
 @dataclass(eq=False)
@@ -32,9 +32,7 @@ class Part:
     html: Markup
     line: int
     place: str  # left, right or below in its cell; on top: finding, picture or question
-    at_site: Markup = field(
-        default_factory=Markup
-    )  # its HTML on the site, where other pages are beside it
+    at_site: Markup = field(default_factory=Markup)  # its HTML where the site's pages are beside it
     drawn: Any = None  # the figure of matplotlib or the Graph that it shows
 
 
@@ -57,11 +55,9 @@ class Content:
 
     def save(self, folder: Path) -> None:
         """Write what a run has said, as the site shows it."""
-        fields = vars(self) | {
-            "source": self.source.text,
-            "parts": [(part.at_site, part.line, part.place) for part in self.parts],
-        }
-        write_whole(folder / SAVED, f"{BEGINS}, {json.dumps(fields)[1:]}\n".encode())
+        said = [(part.at_site, part.line, part.place) for part in self.parts]
+        fields = vars(self) | {"generator": PAGE, "source": self.source.text, "parts": said}
+        write_whole(folder / SAVED, json.dumps(fields).encode())
 
     def body(
         self, links: Links, code: Callable[[range], Markup], facts: Sequence[str]
@@ -72,8 +68,7 @@ class Content:
         code   returns lines of the file as HTML
         facts  what stands below the question
         """
-        _, _, claim = self.source.docstring.partition("\n")
-        more = ""
+        claim, more = self.source.docstring.partition("\n")[2], ""
         if self.facts:  # (these have the command)
             claim, _, more = claim.partition("    python -m")
         claims = markdown(claim.strip().removeprefix("Claim. "), links)
@@ -85,7 +80,7 @@ class Content:
             parts.facts(facts),
             markdown(more.partition("\n")[2], links),
             *self._cells(links, code),
-            *self._checked(),
+            *([self._checked()] if self.facts else []),
         ]
 
     def _placed(self, place: str, lines: range | None = None) -> Markup:
@@ -101,28 +96,25 @@ class Content:
             left = markdown(cell.comment, links) + self._placed("left", cell.lines)
             if cell.heading:
                 left = parts.heading(slug(cell.heading), inline(cell.heading, links)) + left
-            last = cell.code.removesuffix("page.end()").rstrip()
-            shown = code(cell.lines[: last.count("\n") + 1]) if last else Markup("")
-            if shown and (self.facts or cell.heading == "Set-up"):
-                shown = parts.fold("The code", shown)
+            text = cell.code.removesuffix("page.end()").rstrip()
+            program = code(cell.lines[: text.count("\n") + 1]) if text else Markup("")
+            if program and (self.facts or cell.heading == "Set-up"):
+                program = parts.fold("The code", program)
             if right:
-                html += [parts.row(left, right, "rule"), below, shown]
+                html += [parts.row(left, right, "rule"), below, program]
             else:
-                html += [parts.row(left, shown, "rule"), below]
+                html += [parts.row(left, program, "rule"), below]
         return html
 
-    def _checked(self) -> list[Markup]:
+    def _checked(self) -> Markup:
         """Return the checks of the run, folded."""
-        if not self.facts:
-            return []
-        rows = [[*row] for row in self.checks]
-        for row in rows:
-            row[2] = row[2].replace("at least", "≥").replace("at most", "≤")
+        sign = lambda mark: mark.replace("at least", "≥").replace("at most", "≤")
+        rows = [[what, got, sign(mark), verdict] for what, got, mark, verdict in self.checks]
         passed = sum(row[-1] == "passed" for row in rows)
         columns = 3 if passed == len(rows) else 4  # (each result is the same, or is shown)
         head = ["Check", "this run", "pass mark", "result"]
         table = tables.table(head[:columns], [row[:columns] for row in rows])
-        return [parts.fold(f"{passed} of {len(rows)} checks passed", table)]
+        return Markup(parts.fold(f"{passed} of {len(rows)} checks passed", table))
 
 
 def saved(source: Source, folder: Path | None) -> Content:
@@ -131,9 +123,9 @@ def saved(source: Source, folder: Path | None) -> Content:
     if not path or not path.exists():
         return Content(source)
     fields = json.loads(path.read_text("utf-8"))
-    del fields["generator"]
-    if fields.pop("source") != source.text:
+    if fields["source"] != source.text:
         print(f"{source.path} has changed since its run: the site shows it without results")
         return Content(source)
-    said = [Part(Markup(html), line, place) for html, line, place in fields.pop("parts")]
-    return Content(source, parts=said, **fields)
+    del fields["generator"]
+    parts = [Part(Markup(html), line, place) for html, line, place in fields["parts"]]
+    return Content(**fields | {"source": source, "parts": parts})

@@ -34,7 +34,7 @@ from attention.figures import save_figure
 from demos._files import stop
 from demos._training import Marks
 from demos.pages import tables
-from demos.pages.content import BEGINS, FOLDER, SAVED, Content, Part
+from demos.pages.content import FOLDER, SAVED, Content, Part
 from demos.pages.page import LIST, PAGE, page_alone, written_by
 from demos.pages.source import Source, coloured
 from demos.pages.tables import inlined, printed
@@ -49,10 +49,8 @@ TITLE, CLAIM = "<title>(.*?)</title>", '<p class="claim">(.*?)</p>'
 def publish(chosen: Namespace) -> Published:
     """Begin the page of the script that calls; `chosen` is what `options` returned."""
     import_module("matplotlib")  # (its first picture comes after the work, and is then refused)
-    refuse_to_replace(chosen.out / "index.html")
-    saved = chosen.out / SAVED
-    if saved.exists() and not saved.read_text("utf-8", errors="replace").startswith(BEGINS):
-        stop(f"{saved} is not of a demo's page, and would be replaced: choose another folder")
+    for name in ("index.html", SAVED):
+        refuse_to_replace(chosen.out / name)
     return Published(chosen, sys._getframe(1).f_globals)
 
 
@@ -133,16 +131,13 @@ class Published:
         """Show a page of both passes inside this one."""
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
-        inside = Markup('srcdoc="{}"').format(text)
-        address = f"{FOLDER}/{self.chosen.demo}/{path.relative_to(self.chosen.out).as_posix()}"
-        beside = Markup('src="{}"').format(address)
-        html, at_site = (
-            tables.figure(parts.frame(path.stem, page), "") for page in (inside, beside)
-        )
-        return self.html(html, f"Both passes: {path}", "right", at_site=at_site)
+        frame = lambda source: tables.figure(parts.frame(path.stem, source), "")
+        html = frame(Markup('srcdoc="{}"').format(text))
+        at_site = frame(Markup('src="{}/{}/{}"').format(FOLDER, self.chosen.demo, path.name))
+        return self.html(html, f"Both passes: {path}", "right", at_site)
 
     def html(
-        self, html: str, text: str = "", place: str = "left", *, at_site: str | None = None
+        self, html: str, text: str = "", place: str = "left", at_site: str | None = None
     ) -> Part:
         """Show HTML that the caller made; a terminal gets the text. Return the part.
 
@@ -178,7 +173,7 @@ class Published:
         at_site = parts.fold(title, Markup("").join(part.at_site for part in self.parts))
         self.parts = outside
         self.folding = in_a_fold
-        self.html(html, f"{printed(summary)}: on the page", place, at_site=at_site)
+        self.html(html, f"{printed(summary)}: on the page", place, at_site)
 
     def program(self, markup: str, *, script: str, style: str = "", at_site: str) -> Part:
         """Show HTML that a script of its own fills when the reader moves something.
@@ -205,24 +200,22 @@ class Published:
 
     def _content(self) -> Content:
         """Return what was said, and how this run was made."""
-        chosen, marks = self.chosen, self.marks
-        facts = [f"seed {chosen.seed}"]
-        if chosen.steps:
-            facts.append(f"{chosen.steps} steps")
-        warnings = [QUICK] if chosen.shortened else []
-        if marks.note:
-            warnings += [marks.note, *marks.failed]
-        return Content(self.source, facts, warnings, self.parts, marks.rows, self.style)
+        facts = [f"seed {self.chosen.seed}"]
+        if self.chosen.steps:
+            facts.append(f"{self.chosen.steps} steps")
+        warnings = [QUICK] if self.chosen.shortened else []
+        if self.marks.note:
+            warnings += [self.marks.note, *self.marks.failed]
+        return Content(self.source, facts, warnings, self.parts, self.marks.rows, self.style)
 
     def _alone(self, content: Content) -> bytes:
         """Return the whole file of a page alone."""
         command = parts.code(f"python -m demos {self.chosen.demo}")
         lines = coloured(self.source.text, {})
         code = lambda of: parts.lines(lines[of.start - 1 : of.stop - 1], of.start)
-        title, says = content.title
-        top = parts.top("Demo", inline(title, set_text), inline(says, set_text))
+        top = parts.top("Demo", *(inline(text, set_text) for text in content.title))
         return page_alone(
-            title,
+            content.title[0],
             [top, *content.body(set_text, code, [command, *content.facts])],
             demo=self.chosen.demo,
             style="".join([content.style, *(style for _, style in self.programs)]),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from markupsafe import Markup
-
-from demos._files import DEMOS, KINDS, chapter, docstring, files, seconds
+from demos._files import CHAPTERS, DEMOS, KINDS, docstring, files, seconds
 from demos.pages.content import FOLDER, Part, saved
 from demos.pages.page import LIST, PAGE, Names, Page, one_of, written_by
 from demos.pages.source import Source
@@ -15,8 +12,6 @@ from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sentence
 from demos.site._book import Book
 from demos.site._notebooks import notebook
-
-PATHS = re.compile(r"(?<![\w/])([\w/]+/\w+\.py|__+)")  # not to be set as formulas
 
 
 def pages(book: Book) -> list[Page]:
@@ -36,15 +31,10 @@ def _page(name: str) -> str:
 
 def _picture(book: Book, name: str) -> str:
     """Return where a demo's small picture is: that of its run here, or the one that is kept."""
-    places = [
-        (book.out, f"demos/{name}/small.png"),
-        (book.out, f"demos/{name}/small.svg"),
-        (DEMOS, f"pictures/small/{name}.png"),
-        (DEMOS, f"pictures/small/{name}.svg"),
-    ]
-    for folder, address in places:
-        if folder and (folder / address).exists():
-            return address
+    for folder, place in ((book.out, f"demos/{name}/small"), (DEMOS, f"pictures/small/{name}")):
+        for address in (f"{place}.png", f"{place}.svg"):
+            if folder and (folder / address).exists():
+                return address
     return ""
 
 
@@ -79,37 +69,27 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     picture = _picture(book, name)
     if picture and not any(part.place == "picture" for part in content.parts):
         content.parts.append(Part(parts.small_figure(picture), 0, "picture"))
-    belongs = book.chapters[chapter(name)]
+    belongs = book.chapters[CHAPTERS[name]]
     facts = [
+        *([parts.code(f"python -m demos {name}")] if content.facts else []),  # (or the text has it)
         f"{seconds(path)} s",
         *content.facts,
         "chapter " + parts.link(belongs.page, f"{belongs.number} " + inline(belongs.title)),
         parts.code(file.path),
+        # (`learn` asks for a folder on its command line.)
+        parts.link("exercises.html", "The exercises") if name == "learn" else notebook(name),
     ]
-    if name == "learn":  # (which asks for a folder on its command line)
-        facts.append(parts.link("exercises.html", "The exercises"))
-    else:
-        facts.append(notebook(name))
-    if content.facts:  # (otherwise the text has the command)
-        facts.insert(0, parts.code(f"python -m demos {name}"))
     book.index.append((name, "demo", page))
     code = lambda lines: book.code(file, lines.start, lines.stop - 1)
-    body = content.body(lambda text: _linked(book, text), code, facts)
-    title, says = map(inline, content.title)
-    files_beside = fill("site/demo.html", style=content.style)
-    shown = one_of("Demos", names, place, title, says, files_beside, *body)
-    shown.kind += " demo"
-    return shown
-
-
-def _linked(book: Book, text: str) -> Markup:
-    """Return a text as HTML with links to chapters. A path is code, and not set as a formula."""
-    pieces = enumerate(PATHS.split(text))
-    return Markup("").join(parts.code(x) if i % 2 else book.links(x) for i, x in pieces)
+    beside = fill("site/demo.html", style=content.style)
+    body = [beside, *content.body(book.links, code, facts)]
+    demo = one_of("Demos", names, place, *map(inline, content.title), *body)
+    demo.kind += " demo"
+    return demo
 
 
 def remove_pages(folder: Path) -> None:
     """Remove the pages that demos have written alone: the site has them in its frame."""
-    for path in [*folder.glob(f"{FOLDER}/index.html"), *folder.glob(f"{FOLDER}/*/index.html")]:
+    for path in folder.glob(f"{FOLDER}/**/index.html"):
         if written_by(path, PAGE) or written_by(path, LIST):
             path.unlink()

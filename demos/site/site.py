@@ -87,8 +87,7 @@ answers = broken.submit(kept)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
 # %% Demos
-# A demo that has been run has its results in this folder, and the site sets them in its page. The
-# others are cards with their commands.
+# A demo's page shows what its run has left in this folder. Without a run it has the command.
 
 for name in files() if chosen.all else ():
     if name not in LEFT_OUT:
