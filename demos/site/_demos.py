@@ -16,13 +16,17 @@ from demos.site._notebooks import notebook
 
 def pages(book: Book) -> list[Page]:
     """Return the list of the demos, and a page for each."""
-    names = [("demos.html", "Demos"), *((_page(name), name) for name in files())]
     cards = fill("site/demos.html", kinds=[_kind(book, kind) for kind in KINDS])
     sub = (
         "Each demo states a claim and runs it. The page of one that has been run has its findings."
     )
-    shown = [_demo(book, place, names) for place in range(1, len(names))]
-    return [one_of("Demos", names, 0, "Claims that run", sub, cards), *shown]
+    of_demos = [page_of_demo(book, name) for name in files()]
+    return [one_of("Demos", _names(), 0, "Claims that run", sub, cards), *of_demos]
+
+
+def _names() -> Names:
+    """Return the addresses and the names of the list and of each demo's page."""
+    return [("demos.html", "Demos"), *((_page(name), name) for name in files())]
 
 
 def _page(name: str) -> str:
@@ -59,9 +63,8 @@ def _card(book: Book, path: Path) -> dict[str, object]:
     }
 
 
-def _demo(book: Book, place: int, names: Names) -> Page:
+def page_of_demo(book: Book, name: str) -> Page:
     """Return a demo's page: its file, and what it has said if it has been run here."""
-    page, name = names[place]
     path = files()[name]
     where = path.relative_to(DEMOS.parent)
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
@@ -79,11 +82,12 @@ def _demo(book: Book, place: int, names: Names) -> Page:
         # (`learn` asks for a folder on its command line.)
         parts.link("exercises.html", "The exercises") if name == "learn" else notebook(name),
     ]
-    book.index.append((name, "demo", page))
+    book.index.append((name, "demo", _page(name)))
     code = lambda lines: book.code(file, lines.start, lines.stop - 1)
     beside = fill("site/demo.html", style=content.style)
     body = [beside, *content.body(book.links, code, facts)]
-    demo = one_of("Demos", names, place, *map(inline, content.title), *body)
+    place = 1 + list(files()).index(name)
+    demo = one_of("Demos", _names(), place, *map(inline, content.title), *body)
     demo.kind += " demo"
     return demo
 

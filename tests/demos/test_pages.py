@@ -4,6 +4,11 @@ import re
 
 import pytest
 
+from demos._files import CHAPTERS
+from demos.site._book import Book
+from demos.site._contents import book
+from demos.site._demos import page_of_demo
+from demos.site._document import HEADER, copy_beside, document
 from tests.demos.test_texts import TEXTS, run_of
 from tests.demos.test_training_demos import TRAIN
 
@@ -28,6 +33,31 @@ def page_of(finished):
         return finished(*RUN[name])[0] / "index.html"
 
     return page_of
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+    """Return the book of a site without pages."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "demos").mkdir()
+    copy_beside(folder)
+    return Book(*book(), folder)
+
+
+@pytest.fixture
+def in_frame(page_of, contents):
+    """Give in_frame(name): a demo's page on the site."""
+
+    def in_frame(name):
+        page = page_of(name)
+        run = contents.out / "demos" / name
+        if not run.exists():
+            run.symlink_to(page.parent)
+        path = contents.out / f"demo-{name}.html"
+        path.write_text(document(page_of_demo(contents, name), ""), "utf-8")
+        return path
+
+    return in_frame
 
 
 def read(page_of, name):
@@ -113,3 +143,37 @@ def test_a_page_leads_only_to_what_is_there_and_loads_nothing(name, page_of):
         assert there, address
     assert not re.search(r"@import|url\((?!#)", page)
     assert set(re.findall(r"https?://[^/\" &;<]+", page)) <= {"http://www.w3.org"}
+
+
+# ------------------------------------------------------------------ the same content, on the site
+
+
+@every_page
+def test_the_site_has_the_finding_first_and_what_is_around_a_page(name, page_of, in_frame):
+    path = in_frame(name)
+    page = path.read_text("utf-8")
+    places = [page.find(part) for part in ('class="opening"', 'class="facts"', "<h2 id=")]
+    assert 'class="finding"' in page[: places[1]] and sorted(places) == places
+    assert 'class="question"' not in page or page.index('class="question"') < places[1]
+    links = re.findall(r'href="(?!data:|#)([^"]*)"', page)
+    assert {file for _, file in HEADER} <= set(links) and ' rel="next"' in page
+    assert any(link.startswith(f"{CHAPTERS[name]}-") for link in links)
+    asked = re.findall(r'<[^>]* src="(?!data:)([^"]*)"', page)
+    assert all((path.parent / address).is_file() for address in asked)
+    assert 'srcdoc="' not in page and not re.search(r"<script(?! defer src=)", page)
+    alone = page_of(name).read_text("utf-8")
+    for part in ('<div class="finding">.*?</div>', '<div class="question">.*?</details></div>'):
+        assert re.findall(part, page, re.DOTALL) == re.findall(part, alone, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_on_a_phone_the_picture_comes_before_the_facts_alone_and_on_the_site(
+    name, page_of, in_frame, look, serious
+):
+    for path in (page_of(name), in_frame(name)):
+        page = look(path, width=390, scheme="dark")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        top = lambda part, page=page: page.locator(part).first.bounding_box()["y"]
+        assert top(".finding") < top(".opening .beside") < top(".facts")
+        assert top(".opening .beside") < top(".claim")
+    assert not serious(page, drawn=False)
