@@ -70,7 +70,7 @@ def page_of_demo(book: Book, name: str) -> Page:
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
     content = saved(file, book.out / FOLDER / name if book.out else None)
     picture = _picture(book, name)
-    if picture and not any(part.place == "picture" for part in content.parts):
+    if picture and not content.facts:
         content.parts.append(Part(parts.small_figure(picture), 0, "picture"))
     belongs = book.chapters[CHAPTERS[name]]
     facts = [

@@ -110,6 +110,13 @@ def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_80_line
 # ------------------------------------------------------------------ in a real browser
 
 
+def assert_picture_first(page):
+    """Assert that the picture stands below the finding, and above the claim and the facts."""
+    parts = (".finding", ".opening .beside", ".claim", ".facts")
+    tops = [page.locator(part).first.bounding_box()["y"] for part in parts]
+    assert tops == sorted(tops)
+
+
 @pytest.mark.parametrize("name", SEEN)
 def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen_reader(
     name, page_of, visit, serious
@@ -117,6 +124,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
     path = page_of(name)
     page = visit(path, viewport={"width": 400, "height": 800}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert_picture_first(page)
     page.emulate_media(media="print", color_scheme="light")
     folded = "[...document.querySelectorAll('details > :not(summary)')]"
     hidden = f"{folded}.filter(e => !e.offsetHeight && !e.querySelector('iframe'))"
@@ -167,13 +175,10 @@ def test_the_site_has_the_finding_first_and_what_is_around_a_page(name, page_of,
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_on_a_phone_the_picture_comes_before_the_facts_alone_and_on_the_site(
-    name, page_of, in_frame, look, serious
+def test_on_a_phone_a_page_of_the_site_fits_and_has_its_picture_first(
+    name, in_frame, look, serious
 ):
-    for path in (page_of(name), in_frame(name)):
-        page = look(path, width=390, scheme="dark")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        top = lambda part, page=page: page.locator(part).first.bounding_box()["y"]
-        assert top(".finding") < top(".opening .beside") < top(".facts")
-        assert top(".opening .beside") < top(".claim")
+    page = look(in_frame(name), width=390, scheme="dark", is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert_picture_first(page)
     assert not serious(page, drawn=False)
