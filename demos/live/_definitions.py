@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from demos.live import _chapter_0, _judging
+from demos.live import _chapter_0, _judging, _loop
 from demos.live._examples import (
     RUNS,
     Post,
@@ -42,6 +42,7 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
 
         examples  those of the page that no longer print what the book says, in their order: what
                   is typed, what the book says, and what is printed now
+        loop      of chapter 0's `backward`: its steps, and what is said of them (_loop.py)
     """
     place = message["of"], message["name"]
     try:
@@ -50,12 +51,19 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         post(failed=sentence(error), trace=trace(error))
         return None
     of, name = place
+    loop = None
+    if place == ("minigrad.idea", "backward"):
+        loop = _loop.walked() | {"text": message["define"]}
+        if _loop.ENDLESS in loop["says"]:  # (what runs it again would not end, either)
+            nothing = {"reason": "", "numbers": None, "message": "", "picture": None}
+            heading = {"right": False, "heading": loop["says"], "examples": []}
+            return nothing | heading | {"loop": loop}
     if of == "minigrad.idea":
         others = [n for m, n in LINES if m == of and n != name and LINES[m, n] != lines_of(m, n)]
         verdict = _chapter_0.judged(name, others)
     else:
         verdict = _judging.judged(of, name)
-    return verdict | {"examples": list(changed(of))}
+    return verdict | {"examples": list(changed(of)), "loop": loop}
 
 
 def judges(of: str, name: str) -> bool:

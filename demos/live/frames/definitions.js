@@ -81,6 +81,7 @@ class Definition {
     this.status.textContent = "Your lines are in use everywhere in the project.";
     this.after.append(told(answer));
     mark(answer.examples);
+    if (answer.loop) document.dispatchEvent(new CustomEvent("loop", { detail: answer.loop }));
   }
 }
 
