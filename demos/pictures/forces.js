@@ -66,7 +66,7 @@ function drawn({ q, k, v, star }, { p, o, pulls, scale }) {
     parts[`weight-${j}`] = { width: fixed(130 * weight) };
     parts[`weight-number-${j}`] = { x: fixed(40 + 130 * weight), text: two(weight) };
     parts[`score-${j}`] = { x: fixed(pull > 0 ? 140 : 140 - length), width: fixed(length) };
-    parts[`score-number-${j}`] = { x: fixed(140 + (pull > 0 ? 1 : -1) * (length + 23 + (full > 48 ? 5 : 0))), text: `${full > 48 ? "»" : ""}${pull >= 0.005 ? "+" : ""}${two(pull)}` };
+    parts[`score-number-${j}`] = { x: fixed(140 + (pull > 0 ? 1 : -1) * (length + 26 + (full > 48 ? 5 : 0))), text: `${full > 48 ? "»" : ""}${pull >= 0.005 ? "+" : ""}${two(pull)}` };
   });
   point("o", o, 8, m.below);
   parts["pull-o"] = arrow(at(o), long(pulls.o));

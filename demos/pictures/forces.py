@@ -175,7 +175,7 @@ def drawn(scene: Scene, found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         parts[f"weight-number-{j}"] = {"x": f"{40 + 130 * p:.1f}", "text": _two(p)}
         parts[f"score-{j}"] = {"x": f"{x:.1f}", "width": f"{length:.1f}"}
         parts[f"score-number-{j}"] = {
-            "x": f"{140 + side * (length + 23 + 5 * cut):.1f}",
+            "x": f"{140 + side * (length + 26 + 5 * cut):.1f}",
             "text": ("»" if cut else "") + ("+" if pull >= 0.005 else "") + _signed(pull),
         }
     point("o", found["o"], 8, scene.below)
