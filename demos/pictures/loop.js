@@ -28,7 +28,6 @@ function show() {
 function line(text, n) {
   const [row, words, note] = ["div", "span", "i"].map((tag) => document.createElement(tag));
   words.textContent = text;
-  row.className = "ln";
   Object.assign(row.dataset, { line: n, n: n + 1 });
   row.append(words, " ", note);
   return row;

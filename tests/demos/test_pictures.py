@@ -219,7 +219,7 @@ def test_a_readers_own_loop_takes_the_place_of_the_books(shown):
         "text": "def backward(root):\n    <b>own",
     }
     page.evaluate("detail => document.dispatchEvent(new CustomEvent('loop', {detail}))", given)
-    assert page.locator(".steps .ln span").all_text_contents() == given["text"].split("\n")
+    assert page.locator(".steps > div > span").all_text_contents() == given["text"].split("\n")
     assert page.locator(".lit").inner_text().startswith("    <b>own")
     assert page.locator("#loop [role=status]").inner_text().endswith("It may never end.")
 
