@@ -18,8 +18,8 @@ ENDLESS = "It may never end"
 LINKS = (("x", "a", 0), ("x", "a", 1), ("a", "b", 0), ("c", "b", 1), ("b", "L", 0))
 
 
-class Endless(Exception):
-    """The loop has run too long."""
+class Endless(BaseException):
+    """The loop has run too long. (An `except Exception` in it does not catch this.)"""
 
 
 def number(x: Any) -> str:
@@ -46,8 +46,10 @@ class Walk:
     def __init__(self) -> None:
         self.named, self.steps, self.sent = values(), [], [""] * len(LINKS)
         self.code = idea.backward.__code__
-        found = dis.get_instructions(self.code)
-        self.loops = {i.positions.lineno for i in found if i.positions and i.opname == "FOR_ITER"}
+        instructions = dis.get_instructions(self.code)
+        self.loops = {
+            i.positions.lineno for i in instructions if i.positions and i.opname == "FOR_ITER"
+        }
         self.grads = {name: value.grad for name, value in self.named.items()}
         self.reached: set[str] = set()  # values that have a gradient
         self.taken: list[str] = []

@@ -106,18 +106,18 @@ function say(text) {
 // ---- What the reader moves.
 
 function show(text) {
-  const found = passes(now, scale);
-  for (const [name, attributes] of Object.entries(drawn(now, found))) {
+  const computed = passes(now, scale);
+  for (const [name, attributes] of Object.entries(drawn(now, computed))) {
     const part = find(`[data-part="${name}"]`);
     for (const [key, value] of Object.entries(attributes)) {
       if (key === "text") part.textContent = value;
       else part?.setAttribute(key, value);
     }
   }
-  say(text ?? sentence(found));
+  say(text ?? sentence(computed));
   bar.previousElementSibling.textContent = scale.toFixed(2);
   bar.setAttribute("aria-valuetext", scale.toFixed(2));
-  figure.dataset.found = JSON.stringify({ ...found, ...now });
+  figure.dataset.found = JSON.stringify({ ...computed, ...now });
 }
 const get = (name) => (name === "q" || name === "star" ? now[name] : now[name[0]][name[1]]);
 function put(name, place) {
