@@ -73,6 +73,7 @@ class Definition {
     this.status.textContent = "Your lines are in use everywhere in the project.";
     this.after.append(told(done));
     mark(done.examples);
+    if (done.loop) document.dispatchEvent(new CustomEvent("loop", { detail: done.loop }));
   }
 }
 
