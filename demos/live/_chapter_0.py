@@ -71,7 +71,7 @@ def judged(name: str, *, alone: bool = True) -> dict[str, Any]:
         verdicts = {n: verdict(values[n].grad, seen[n]) for n in seen}
         spoils = {n: wrong_inputs(values, n, verdicts) for n in seen}
         verdicts = {n: replace(verdicts[n], wrong=spoils[n]) for n in seen}
-    except Exception as error:
+    except BaseException as error:  # (exit() too)
         return answer | stopped(error)
     spoiled = [n for n in seen if not verdicts[n].agrees]
     vertices = [vertex(values, n, verdicts.get(n)) for n in range(len(values))]
@@ -140,8 +140,10 @@ def called(value: Any) -> str:
 
 def verdict(gradient: Any, seen: Any) -> Verdict:
     """Return the verdict on the gradient of one value."""
-    off = float(np.linalg.norm(gradient - seen) / np.linalg.norm(seen))
-    return Verdict(True) if off <= ENOUGH else Verdict(False, off)
+    apart, true = float(np.linalg.norm(gradient - seen)), float(np.linalg.norm(seen))
+    if apart <= ENOUGH * true:
+        return Verdict(True)
+    return Verdict(False, apart / true if true else np.inf)
 
 
 def vertex(values: list[Any], n: int, found: Verdict | None) -> Vertex:
