@@ -116,8 +116,10 @@ def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tup
     """
     inputs, wrong = values[n].inputs, []
     operation = getattr(idea, called(values[n]), None) if inputs else None
+    # (All operations share the code of the decorator's `run`. Another function is a helper that
+    # made the VJP.)
     if getattr(operation, "__code__", None) is not idea.matmul.__code__:
-        return ()  # (a VJP out of a function beside the rule)
+        return ()
     g = np.random.default_rng(0).standard_normal(values[n].array.shape)
     for i, x in enumerate(inputs):
         known = verdicts.get(values.index(x))

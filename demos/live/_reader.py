@@ -42,12 +42,12 @@ from minigrad.graphs import draw_with
 
 def layout(drawn: Callable[[str], str], source: str) -> tuple[str, str]:
     """Return DOT text as SVG and as Graphviz's JSON."""
-    svg, lengths = json.loads(drawn(source))
-    return svg, lengths
+    svg, graphviz_json = json.loads(drawn(source))
+    return svg, graphviz_json
 
 
 def without_clock(file: str, seconds: float) -> AbstractContextManager[object]:
-    """Return a clock that never strikes."""
+    """Return a block that nothing interrupts."""
     return contextlib.nullcontext()
 
 

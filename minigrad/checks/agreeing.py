@@ -97,7 +97,8 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
     y is a scalar, and keeps its record. The program is computed again from the record, in float64.
     (So what a comparison decided, a mask or an index, stays as it was.) The tensors stand in the
     order in which they were computed, the leaves first. ValueError if a rule gives another value
-    when it is called again, if a leaf was changed, and for `recompute`, which bears no other input.
+    when it is called again, if a leaf was changed, and if the record has a `recompute`, which
+    computes f for its own input alone.
 
     `graph(y, verdicts=agreement(y))` draws the verdicts.
     """
