@@ -12,7 +12,6 @@ import numpy as np
 from demos.live._examples import sentence
 from minigrad import Graph
 
-COLUMNS = 6  # of a row that are shown
 OWN = "<your "  # how the file name of a reader's lines begins
 
 
@@ -29,7 +28,7 @@ def compared(what: str, yours: Any, moving: Any) -> dict[str, Any]:
         return rounded.removeprefix("-") if float(rounded) == 0 else rounded
 
     def texts(part: Any) -> list[str]:
-        return [*(text(x) for x in part[:COLUMNS]), text(part.sum())]
+        return [*(text(x) for x in part), text(part.sum())]
 
     def apart(n: int) -> float:
         return float(np.nan_to_num(np.abs(np.subtract(*pairs[n])).sum(), nan=np.inf))

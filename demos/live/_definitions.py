@@ -14,7 +14,7 @@ import textwrap
 import traceback
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from demos.live._examples import (
     Post,
     Printed,
     Spaces,
+    examples_of,
     executed,
     remember,
     same,
@@ -43,7 +44,7 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     The answer, or None after {failed}, is the verdict of _judging.py, and
 
         examples  those of the page that no longer print what the book says, in their order: what
-                  is typed, what the book says, and what is printed now
+                  is typed, and what is printed now
     """
     place = message["of"], message["name"]
     try:
@@ -244,19 +245,16 @@ def changed(of: str) -> Iterator[dict[str, str]]:
     """Yield each example of a module's page that does not print what stands in the book."""
     space = Spaces()[of]
     for docstring in docstrings(source(of)):
-        for example in doctest.DocTestParser().get_examples(docstring):
-            file = f"<doctest example, run {next(RUNS)}>"
-            remember(file, example.source)
-            out = Printed(lambda **_: None)
-            code = compile(example.source, file, "single", dont_inherit=True)
-            error = executed(code, space, out, out.post)
+        for step in examples_of(docstring, f"example, run {next(RUNS)}"):
+            out, example = Printed(lambda **_: None), cast(doctest.Example, step.example)
+            error = executed(step.code, space, out, out.post)
             printed, want = out.taken(), example.want
             if error is not None:
                 words = traceback.format_exception_only(error)[-1]
                 printed, want = words, example.exc_msg or ""
             if not same(printed, example, want):
                 now = printed if error is None else printed.partition("\n")[0]
-                yield {"typed": example.source, "book": example.want, "now": now}
+                yield {"typed": example.source, "now": now}
             if error is not None and not example.exc_msg:
                 break  # (what follows in the docstring lacks what this line makes)
 

@@ -160,13 +160,18 @@ def executed(
 
 def taken_apart(text: str, name: str) -> Iterator[Step]:
     """Yield the examples of a doctest, or the statements of plain code."""
-    if not text.lstrip().startswith(">>>"):
-        file = f"<{name}>"
-        remember(file, text)
-        for node in ast.parse(text, file).body:
-            code = compile(ast.Interactive([node]), file, "single", dont_inherit=True)
-            yield Step(code, None, 0)
+    if text.lstrip().startswith(">>>"):
+        yield from examples_of(text, name)
         return
+    file = f"<{name}>"
+    remember(file, text)
+    for node in ast.parse(text, file).body:
+        code = compile(ast.Interactive([node]), file, "single", dont_inherit=True)
+        yield Step(code, None, 0)
+
+
+def examples_of(text: str, name: str) -> Iterator[Step]:
+    """Yield the examples of a doctest or of a docstring."""
     above = 0
     for i, each in enumerate(doctest.DocTestParser().get_examples(text)):
         file = f"<doctest {name}[{i}]>"  # (the names and lines that doctest gives)

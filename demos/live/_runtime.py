@@ -194,13 +194,13 @@ def checked(folder: Path) -> Runtime:
             raise OSError(f"{folder} has no {name}: {how}")
         if digest((folder / name).read_bytes()) != sha:
             raise OSError(f"{folder / name} is not that of the version asked for: {how} anew")
-    numpy = json.loads((folder / LOCK).read_text("utf-8"))["packages"]["numpy"]
-    wheel = folder / numpy["file_name"]
+    there = Runtime(folder, is_official=True)
+    wheel = folder / there.wheel
     if not wheel.is_file():
         raise OSError(f"{folder} has no {wheel.name}: {how}")
     content = wheel.read_bytes()
-    if digest(content) == numpy["sha256"]:
-        return Runtime(folder, is_official=True)
+    if digest(content) == there.lock["packages"]["numpy"]["sha256"]:
+        return there
     if wrong := wrong_in_wheel(content):
         raise OSError(
             f"{wheel} is neither the wheel of Pyodide {PYODIDE} nor a whole copy of it: {wrong} is "

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -171,7 +171,7 @@ class Program:
         verdicts = {t: judged(self.claims(t), rng) for t in self.order}
         for t in self.order:
             wrong = tuple(self.wrong_inputs(t, verdicts, rng))
-            verdicts[t] = Verdict(verdicts[t].agrees, verdicts[t].deviation, wrong)
+            verdicts[t] = replace(verdicts[t], wrong=wrong)
         return verdicts
 
     def wrong_inputs(

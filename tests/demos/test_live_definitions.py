@@ -100,7 +100,7 @@ def test_a_broken_softmax_is_told_with_its_reason_its_sum_and_the_examples(ask):
     assert all(row["sums"][0] != "0.000" for row in answer["numbers"]["rows"])
     (example,) = answer["examples"]
     assert example["typed"].startswith("grad(lambda x: softmax(x)[0])")
-    assert (example["book"], example["now"]) == ("array([ 0.09, -0.09])\n", "array([0.9, 0. ])\n")
+    assert example["now"] == "array([0.9, 0. ])\n"
     assert off_in(answer["picture"]) == {
         "q": "42 %",
         "k": "62 %",

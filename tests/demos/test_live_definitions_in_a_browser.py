@@ -116,7 +116,7 @@ def test_reset_of_lines_that_were_not_used_leaves_the_blocks_as_they_are(tab):
     bar(tab, "softmax").get_by_role("button", name="Edit").click()
     bar(tab, "softmax").get_by_role("button", name="Reset").click()
     assert tab.js("blocks[0].after.innerText").strip() == "42"
-    assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True]
+    assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True, True]
     assert tab.js("all('.bar.on').length") == 1
     tab.js("blocks[0].reset()")
 
