@@ -8,13 +8,12 @@ from __future__ import annotations
 import __future__  # (the module, for the flag that our files are compiled with)
 
 import ast
-import doctest
 import importlib
 import textwrap
 import traceback
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -246,7 +245,7 @@ def changed(of: str) -> Iterator[dict[str, str]]:
     space = Spaces()[of]
     for docstring in docstrings(source(of)):
         for step in examples_of(docstring, f"example, run {next(RUNS)}"):
-            out, example = Printed(lambda **_: None), cast(doctest.Example, step.example)
+            out, example = Printed(lambda **_: None), step.example
             error = executed(step.code, space, out, out.post)
             printed, want = out.taken(), example.want
             if error is not None:
