@@ -200,7 +200,7 @@ def test_the_status_says_of_which_lines_it_is(tab):
 
 
 def test_reset_of_a_definition_in_use_stops_another_run_with_a_sentence(tab):
-    tab.js("definitions[0].editing || definitions[0].edit()")
+    tab.js("definitions[0].editing && definitions[0].reset()")
     tab.js("blocks[0].edit()")
     tab.page.get_by_label("Example 1").fill("while True:\n    pass")
     change(tab, "softmax", "def softmax", "def softmax")
