@@ -8,10 +8,10 @@ The dot products grow, and softmax saturates: that is true. A product q·k is a 
 mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
 weight on one key.
 
-That the gradients vanish is mostly not true, and this chapter says when it is. Take one query q as
-a column. Its scores are z = scale · K q, and its weights p = softmax(z). Softmax passes back
-∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11).
-Together:
+That the gradients vanish is true of a head that has found its key, and mostly not true before: this
+chapter says when. Take one query q as a column. Its scores are z = scale · K q, and its weights
+p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back
+∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 
@@ -38,7 +38,7 @@ median with it, from 20 repeats of 512 queries with the seed 0:
     d_k = 512        .0005         .24          4.5
     d_k = 1024        4e-6         .03          1.0
 
-(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and its picture call
+(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and pictures call
 the two "about 2,000 times smaller" and "about 5 times larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
@@ -48,9 +48,18 @@ spread like √d_k, so the chance that a query's two largest scores are less tha
 1/√d_k. As d_k grows, undecided queries become rare. But their gradients grow like √d_k, so the mean
 does not vanish.
 
-**What the scale changes everywhere**, except in very narrow heads, is how unequal the gradients
-are. In these twelve cells the 10 % of the queries with the longest gradients have half to nearly
-all of Σ ‖∂L/∂q‖² without the scale, and 17 to 36 % of it with the scale.
+**How unequal the gradients are** is what the scale changes in each of these twelve cells. The 10 %
+of the queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale,
+and 17 to 36 % of it with the scale. (In very narrow heads, and from initial weights so small that
+the scores spread by less than 1 without a scale, there is little difference.)
+
+**When a key fits.** Among random keys none fits the query. A training makes one fit: its
+correlation with q, α, is no longer 0, and its score lies m = α √d_k standard deviations above the
+others. Then a tie between two keys is rare, nearly every query is decided, and without the scale
+even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by the mean
+with it, is 10 at m = 0, 3.6 at m = 3, 1.2 at m = 4 and 0.2 at m = 5. As a rule the gradients are
+unequal while m is below √(2 ln n) + 1, and vanish beyond. So without the scale a head's gradients
+are unequal before it has found its key, and gone after. (`ties`, below, derives both.)
 
 What is the scale for, then? With it a head of any width starts at the same place, and the gradients
 of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
@@ -89,7 +98,7 @@ from typing import Any
 import numpy as np
 
 from attention.scaled_dot_product import attention, over_keys, scale_factor
-from minigrad import Tensor, gradients
+from minigrad import Tensor, erf, gradients
 
 DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead (median with the scale, 64 keys: 0.17)
 Array = np.ndarray[Any, Any]
@@ -131,18 +140,22 @@ def heads(
     queries: int = 512,
     per_key_set: int = 32,
     deviation: float = 1.0,
+    fit: float = 0.0,
     rng: np.random.Generator,
 ) -> tuple[Array, Array, Array]:
     """Return the scores, the weights and ‖∂L/∂q‖ of random queries.   → (N, n), (N, n), (N,)
 
-    Entries of q and k are independent N(0, deviation²), and those of ∂L/∂p N(0, 1). Every
+    Entries of q and k are independent N(0, deviation²), and those of ∂L/∂p N(0, 1). With `fit`
+    each query has that correlation with one key, and is as long as before. Every
     `per_key_set` queries share a set of `keys` keys, and the sets are drawn one after the other:
     the 16 sets for 512 queries, of 4,096 keys with 1,024 features, would be 540 MB at once.
     """
     found = []
     for _ in range(queries // per_key_set):
-        q = Tensor(deviation * rng.standard_normal((per_key_set, d_k)), requires_grad=True)
+        drawn = deviation * rng.standard_normal((per_key_set, d_k))
         k = Tensor(deviation * rng.standard_normal((keys, d_k)))
+        of_key = k.data[np.arange(per_key_set) % keys]  # the key that fits
+        q = Tensor(fit * of_key + math.sqrt(1 - fit**2) * drawn, requires_grad=True)
         # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
         scores = scale_factor(q, k, power(a)) * (q @ k.mT)
         weights = over_keys(scores, None)
@@ -178,8 +191,56 @@ def saturation(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: entropies and shares, many measurements and their ratios, their means, and the query
-# that is drawn.
+# What follows: how much gradient is left where scores are far apart, entropies and shares, many
+# measurements and their ratios, their means, and the query that is drawn.
+
+
+def ties(n: int, m: float = 0.0) -> float:
+    """Return ρ, the density of ties: that of the gap between the two best of n keys, at gap 0.
+
+    The scores are s x, with x standard Gaussian numbers; that of one key is higher by m. How much
+    gradient is left if s is large? Then only the two best keys have weights that are not 0: p and
+    1 - p, with p = 1/(1 + exp(-s · gap)). Softmax sends p (1 - p)(g₁ - g₂) to one score and the
+    negative to the other (chapter 3.6). The two keys are √2 · √d_k apart, so
+
+        ‖∂L/∂q‖ = √2 s p (1 - p) |g₁ - g₂|
+
+    p (1 - p) is not small only where u = s · gap is a few units at most. The gap is then close to
+    0, where its density is ρ. So the chance of a u between u and u + du is (ρ/s) du, and
+
+        mean          √2 s · (ρ/s) · ∫ p (1 - p) du · E|g₁ - g₂| = √(2/π) ρ
+        mean square   2 s² · (ρ/s) · ∫ p² (1 - p)² du · E(g₁ - g₂)² = ρ s/3
+
+    since the integrals from 0 to ∞ are 1/2 and 1/12, and the expectations 2/√π and 2. The mean does
+    not depend on s: undecided queries become rare like 1/s, and their gradients grow like s. The
+    share of the queries that carries the gradient, (mean)²/mean square, is 6ρ/(π s). The median has
+    a gap δ of its own, and dies like s exp(-s δ).
+
+    In the limit of many keys more is known: E tr J² = μ (1 - μ)/3 with μ = √(2 ln n)/s (from the
+    weights of the random energy model, Derrida & Toulouse 1985). It is largest at s = 2 √(2 ln n).
+    With ρ for √(2 ln n), the mean square is ρ (s - ρ)/3.
+
+        ρ(m) = 2 (n - 1) ∫ φ(x - m) φ(x) Φ(x)ⁿ⁻² dx + (n - 1)(n - 2) ∫ φ(x)² Φ(x)ⁿ⁻³ Φ(x - m) dx
+
+    The key that stands out ties with the best of the others, or two others tie above it. φ is the
+    Gaussian density and Φ its integral. For large m, ρ falls like a Gaussian's tail.
+
+    >>> from attention.scaling import heads, ties
+    >>> [round(ties(n), 3) for n in (2, 5, 64, 1024)]
+    [0.564, 1.163, 2.344, 3.248]
+    >>> _, _, norms = heads(1024, 0.0, queries=4096, rng=np.random.default_rng(0))  # 64 keys
+    >>> measured = norms.mean(), (norms**2).mean(), norms.mean() ** 2 / (norms**2).mean()
+    >>> rho, s = ties(64), 32
+    >>> derived = np.sqrt(2 / np.pi) * rho, rho * (s - rho) / 3, 6 * rho / (np.pi * s)
+    >>> np.round(measured, 2), np.round(derived, 2)
+    (array([ 1.87, 24.34,  0.14]), array([ 1.87, 23.17,  0.14]))
+    """
+    x = np.linspace(-9.0, 9.0 + m, 2001)
+    density, of_fit = (np.exp(-(y**2) / 2) / math.sqrt(2 * math.pi) for y in (x, x - m))  # φ
+    below, below_fit = ((1 + np.asarray(erf(y / math.sqrt(2)))) / 2 for y in (x, x - m))  # Φ
+    one_fits = 2 * (n - 1) * of_fit * density * below ** (n - 2)
+    others = (n - 1) * (n - 2) * density**2 * below ** max(n - 3, 0) * below_fit
+    return float(np.trapezoid(one_fits + others, x))
 
 
 def entropy(p: Array) -> Array:

@@ -1,5 +1,6 @@
 """Chapter 16 · Why √d_k: the measurements, and the figure made of them."""
 
+import math
 import re
 
 import numpy as np
@@ -9,11 +10,13 @@ import attention.scaling as chapter
 from attention import attention, attention_weights
 from attention.scaling import (
     entropies,
+    heads,
     power,
     ratios,
     saturation,
     saturations,
     summary,
+    ties,
     top_tenth,
     typical_query,
 )
@@ -217,3 +220,59 @@ def test_the_typical_query_is_the_median_one():
     x = Tensor(q, requires_grad=True)
     (gradient,) = gradients(attention(x, Tensor(k), Tensor(v), scale=1.0), [x], g)
     assert np.linalg.norm(gradient) == pytest.approx(np.median(norms))
+
+
+# ------------------------------------------------------------------ ties
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 64, 1024])
+@pytest.mark.parametrize("m", [0.0, 1.5, 4.0])
+def test_the_density_of_ties_is_that_of_another_quadrature(n, m):
+    """Gauss and Legendre's rule; the densities by `math.erf`."""
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    x = 2.0 + 10 * nodes  # -8 to 12
+    phi = lambda x: np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    below = lambda x: np.array([(1 + math.erf(t / math.sqrt(2))) / 2 for t in x])
+    fits = 2 * (n - 1) * phi(x - m) * phi(x) * below(x) ** (n - 2)
+    others = (n - 1) * (n - 2) * phi(x) ** 2 * below(x) ** max(n - 3, 0) * below(x - m)
+    assert ties(n, m) == pytest.approx(10 * (weights * (fits + others)).sum(), rel=1e-6)
+    if m == 0:  # (then one formula is enough)
+        whole = n * (n - 1) * phi(x) ** 2 * below(x) ** (n - 2)
+        assert ties(n) == pytest.approx(10 * (weights * whole).sum(), rel=1e-6)
+    if n == 2 and m == 0:
+        assert ties(2) == pytest.approx(1 / math.sqrt(math.pi), rel=1e-9)
+
+
+def test_what_is_derived_from_ties_is_what_the_engine_measures():
+    """At cells that chapter 16 does not print: the mean, its square, and a key that fits."""
+    for d_k, n in ((2048, 16), (1024, 8)):
+        norms = heads(d_k, 0.0, keys=n, queries=8192, rng=np.random.default_rng(n))[2]
+        rho, s = ties(n), math.sqrt(d_k)
+        assert norms.mean() == pytest.approx(math.sqrt(2 / math.pi) * rho, rel=0.12)
+        assert (norms**2).mean() == pytest.approx(rho * (s - rho) / 3, rel=0.2)
+        fit = 3.0 / s
+        fits = heads(d_k, 0.0, keys=n, queries=8192, fit=fit, rng=np.random.default_rng(n))[2]
+        assert fits.mean() == pytest.approx(math.sqrt(2 / math.pi) * ties(n, 3.0), rel=0.35)
+
+
+def test_the_mean_grows_without_the_scale_for_random_queries_and_vanishes_if_a_key_fits():
+    def ratio(fit):
+        raw, scaled = (
+            heads(512, a, queries=2048, fit=fit, rng=np.random.default_rng(7))[2].mean()
+            for a in (0.0, 0.5)
+        )
+        return raw / scaled
+
+    m = math.sqrt(512)
+    found = [ratio(fit) for fit in (0.0, 3 / m, 6 / m)]
+    assert found[0] > 5 and 1.5 < found[1] < 5 and found[2] < 0.2
+
+
+def test_a_query_that_fits_a_key_has_that_correlation_and_the_same_length():
+    scores = heads(400, 1.0, keys=8, queries=3200, fit=0.3, rng=np.random.default_rng(0))[0]
+    fits = scores.reshape(-1, 32, 8)[:, np.arange(32), np.arange(32) % 8]
+    assert fits.mean() == pytest.approx(0.3, abs=0.01)
+    others = np.ones((32, 8), bool)
+    others[np.arange(32), np.arange(32) % 8] = False
+    raw = heads(400, 0.5, keys=8, queries=3200, fit=0.3, rng=np.random.default_rng(0))[0]
+    assert raw.reshape(-1, 32, 8)[:, others].std() == pytest.approx(1, abs=0.05)

@@ -18,8 +18,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         width with ½ for SGD and with 1 for Adam. But scale and rate are one number, and T5's
         initial values with its relative steps are 1/√d_k.
     chapter 16.6, trained: `trained_heads`, `Look`
-        What does a trained model lose with its scale? No answers. But two thirds of its queries get
-        no gradient then, whatever the task, and a second task needs more steps at every rate.
+        What does a trained model lose with its scale? No answers of a look-up (and most of a
+        calculation, as the demo `pretrained` shows). Two thirds of its queries get no gradient
+        then, whatever the task, and a second task needs more steps at every rate.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.

@@ -187,8 +187,8 @@ def lookup(
     likely to stand out further.
 
     So for random keys log n scaling keeps neither the entropy nor entropy / log n. Which power is
-    right depends on how the scores of the other keys lie: Hayase & Karakida 2026 find √(log n),
-    log n and (log n)².
+    right depends on how the scores of the other keys lie. Hayase & Karakida 2026 (abstract) derive
+    it from the number of keys near the best one: √(log n), log n and (log n)² are cases.
     """
     factor = float((np.log(n) / np.log(start)) ** b)
     entropy, found = [], []

@@ -1,9 +1,10 @@
 """Why √d_k: which gradients grow without it, which shrink, and how unequal they become.
 
-Claim. Without the scale 1/√d_k gradients do not all vanish, they become unequal: at d_k = 64 with
-64 keys a tenth of the queries has 61 % of the squared gradient, and with the scale 27 %. Whether a
-typical query gets less or more depends on d_k and on the number of keys: at d_k = 64 with 64 keys
-it gets about 5 times more. The scale does not guarantee a gradient either.
+Claim. Without the scale 1/√d_k the gradients of random queries do not all vanish, they become
+unequal: at d_k = 64 with 64 keys a tenth of the queries has 61 % of the squared gradient, and with
+the scale 27 %. Whether a typical query gets less or more depends on d_k and on the number of keys:
+at d_k = 64 with 64 keys it gets about 5 times more. (In a head that has found its key they vanish:
+chapter 16.) The scale does not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]
 """

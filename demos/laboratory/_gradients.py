@@ -70,14 +70,14 @@ class Map:
         usual, most = self.range_of("median", self.usual)
         return [
             [
-                "The mean of ‖∂L/∂q‖ grows without the scale",
+                "With random q and k the mean of ‖∂L/∂q‖ grows without the scale",
                 f"{low:.1f} to {high:.0f} times",
                 repeats,
                 "a cell of the map with a ratio of means below 1",
             ],
             [
-                "The median grows at d_k 16 to 128 with 64 keys or more, and falls where a head is "
-                "too wide for its keys",
+                "With random q and k the median grows at d_k 16 to 128 with 64 keys or more, and "
+                "falls where a head is too wide for its keys",
                 f"{usual:.1f} to {most:.0f} times; {self.extreme.median:.0e} at d_k = "
                 f"{self.extreme.d_k} with {self.extreme.keys} keys",
                 repeats,
@@ -156,8 +156,8 @@ class Distributions:
             alt="The share of queries below each length of the gradient at three points. With the "
             "scale nine in ten lengths are within a factor of 2 to 7; without it they spread over "
             "many powers of ten.",
-            caption="Figure 2. With the scale (solid) the gradients of all queries are within a "
-            "factor of about ten; without it (dashed) some have far more, and some have none. "
+            caption="Figure 2. With the scale (solid) the gradients of nine in ten queries are "
+            "within a factor of 2 to 7; without it (dashed) some have far more, and some none. "
             "Circles are means. The share of queries whose own gradient is smaller without the "
             "scale: "
             + ", ".join(

@@ -112,7 +112,7 @@ class AllTrained:
         scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
         trainings = f"{len(scaled.rows)} trainings (--full)"
         real = len(self.heads.rows)
-        grows = self.heads.count("mean", 1)
+        grows = self.heads.count("alone_mean", 1)
         return [
             [
                 "A model that has learned a look-up keeps its answers without the scale, and "
@@ -133,9 +133,12 @@ class AllTrained:
                 "a model dead for g that learns the second task as fast as one that is not",
             ],
             [
-                "In trained heads the mean grows without the scale, and the median splits",
-                f"the mean in {grows} of {real}, the median in {self.heads.count('median', 1)}; it "
-                f"falls in {self.heads.count('median', -1)}",
+                "In most heads of two real models the mean grows if one head loses its scale, and "
+                "the median falls; in some both fall",
+                f"the mean grows in {grows} of {real} and falls in "
+                f"{self.heads.count('alone_mean', -1)}; the median falls in "
+                f"{self.heads.count('alone_median', -1)} and grows in "
+                f"{self.heads.count('alone_median', 1)}",
                 "two models, by two standard errors",
                 "a mean that grows in fewer of them than this command's mark",
             ],

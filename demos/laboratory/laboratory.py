@@ -1,10 +1,11 @@
-"""Unequal, not vanishing: a report of what 1/√d_k does to the gradients of attention.
+"""Unequal before, vanishing after: a report of what 1/√d_k does to the gradients of attention.
 
-Claim. Without the scale gradients do not all vanish. The mean grows at every width and number of
-keys; the median grows at the widths in use, and falls where a head is too wide for its keys. What
-the scale changes at every width from 16 on is how unequal the gradients are. Which power of d_k
-suits a step depends on the optimizer, as long as one rate is kept for all weights. And a model that
-has learned a look-up keeps its answers without its scale, but learns the next task more slowly.
+Claim. Without the scale the gradients of a head are unequal before it has found its key, and gone
+after. With random q and k the mean grows at every width and number of keys; the median grows at
+d_k from 16 to 128 with 64 keys or more, and falls where a head is too wide for its keys. If one key
+fits the query, the mean vanishes too. Which power of d_k suits a step depends on the optimizer, as
+long as one rate is kept for all weights. And a model that has learned a look-up keeps its answers
+without its scale, but learns the next task more slowly.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
@@ -123,11 +124,11 @@ page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(-
   .small img { width: 100%; height: 8.4rem; object-fit: contain; background: #fff; }
   .row.rule figure svg { max-height: none; }"""
 page.finding(
-    f"Without the scale the mean gradient is {low:.1f} to {high:.0f} times larger, in every cell "
-    f"of the map; a typical query's is {usual:.1f} to {most:.0f} times larger at d_k from 16 to "
-    "128 with 64 keys or more. The tenth of the queries with the longest gradients has "
-    f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the squared "
-    "gradient.",
+    f"With random q and k the mean gradient is {low:.1f} to {high:.0f} times larger without the "
+    f"scale, in every cell of the map; a typical query's is {usual:.1f} to {most:.0f} times larger "
+    "at d_k from 16 to 128 with 64 keys or more. The tenth of the queries with the longest "
+    f"gradients has {min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of "
+    "the squared gradient.",
     page.html(fill("laboratory/small.html", figures=small)),
 )
 

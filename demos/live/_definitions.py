@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from demos.live import _chapter_0, _judging
+from demos.live import _chapter_0, _judging, _loop
 from demos.live._answers import OWN
 from demos.live._examples import (
     RUNS,
@@ -44,6 +44,7 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
 
         examples  those of the page that no longer print what the book says, in their order: what
                   is typed, and what is printed now
+        loop      of chapter 0's `backward`: its steps, and what is said of them (_loop.py)
     """
     place = message["of"], message["name"]
     try:
@@ -55,6 +56,13 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     others = [
         dotted for other, dotted in LINES if (other, dotted) != place and is_new(other, dotted)
     ]
+    loop = None
+    if place == ("minigrad.idea", "backward"):
+        loop = _loop.walked() | {"text": message["define"]}
+        if _loop.ENDLESS in loop["says"]:  # (what runs it again would not end, either)
+            nothing = {"reason": "", "numbers": None, "message": "", "picture": None}
+            heading = {"right": False, "heading": loop["says"], "examples": []}
+            return nothing | heading | {"loop": loop}
     if of == "minigrad.idea":
         verdict = _chapter_0.judged(name, alone=not others)
     else:
@@ -66,7 +74,7 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     if others and not verdict["right"]:
         told = f"Look at your other lines that are in use: {', '.join(others)}."
         verdict["reason"] = f"{verdict['reason']} {told}".lstrip()
-    return verdict | {"examples": examples}
+    return verdict | {"examples": examples, "loop": loop}
 
 
 def values(place: Place, text: str) -> tuple[float, float]:

@@ -17,11 +17,11 @@ MAP, HILL = (34.8, -18, 16.9, -26), (340, 107, 24, 43)  # powers of two; of two 
 LIMITS = 0.82  # 1.64/2: the middle of n queries is within LIMITS · √n ranks 90 times of 100
 
 
-def lengths(drawn: np.ndarray, keys: int, s: float) -> np.ndarray:
-    """Return s ‖J ∂L/∂p‖ of queries whose scores have the spread s."""
+def lengths(drawn: np.ndarray, keys: int, s: float, fits: float = 0.0) -> np.ndarray:
+    """Return s ‖J ∂L/∂p‖ of queries whose scores spread by s; key 0 is higher by s `fits`."""
     queries = min(2**14, HALF // keys)
     scores, of_p = drawn.reshape(2, HALF)[:, : queries * keys].reshape(2, queries, keys)
-    x = Tensor(s * scores, requires_grad=True)
+    x = Tensor(s * (scores + fits * (np.arange(keys) == 0)), requires_grad=True)
     (of_x,) = gradients(softmax(x), [x], of_p)
     return s * np.linalg.norm(of_x, axis=-1)
 
@@ -74,11 +74,13 @@ def picture() -> str:
     alt += f"{', '.join(cells)}. With 64 keys the hill is {hill[1]:.2g} at s = 1 and "
     alt += f"{hill[8]:.2g} at 8."
     bars = slider("d_k", 4, 10, 6) + slider("Number of keys", 0, 8, 4)
+    bars += slider("m: how far one key stands out, as α √d_k", 0, 6, 0, 0.5)
     bars += shapes.answer()
     given = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
     given["spreads"] = SPREADS.tolist()
     says = "With 1/√d_k the scores have the spread s = 1 at every d_k; without it s = √d_k. Each "
     says += "number at the left is the curve’s height at s = √d_k, divided by its height at s = 1. "
     says += "It is below 1 (dashed) where √d_k is far to the right of the curve’s top. (≈ 1: here "
-    says += f"{HALF // KEYS[-1]} random queries are too few to tell.)"
+    says += f"{HALF // KEYS[-1]} random queries are too few to tell.) The map is of m = 0: no key "
+    says += "fits the query. If one does, the hill’s right side falls, and with it the mean."
     return figure("hill", (470, 288), parts, alt, says, bars + data(given))

@@ -89,7 +89,9 @@ class TwoModels:
     def judge(self, marks: Marks) -> None:
         """Judge what the kept rows say of both models."""
         grows, falls = (self.count("median", sign) for sign in (1, -1))
-        what = f"heads of {len(self.rows)} in which the mean of ‖∂L/∂q‖ grows"
+        what = f"heads of {len(self.rows)} in which the mean of ‖∂L/∂q‖ grows, all without a scale"
         marks.at_least(what, self.count("mean", 1), 0.85 * len(self.rows), ".0f")
+        what = "  and if one head alone loses it"
+        marks.at_least(what, self.count("alone_mean", 1), 0.65 * len(self.rows), ".0f")
         what = "  and in which the median falls, or grows (the smaller number)"
         marks.at_least(what, min(grows, falls), 0.25 * len(self.rows), ".0f")

@@ -27,7 +27,7 @@ from demos.pages.templates import fill
 from demos.pretrained._agreement import PROBLEMS, SIGNS, compare_calculator, compare_writer, right
 from demos.pretrained._figures import plot_factor, plot_ratios
 from demos.pretrained._heads import AWAY, loss_on, own_texts, see, set_scale, sharpened
-from demos.pretrained._kept_heads import TwoModels, kept_heads, log_ratios, middle
+from demos.pretrained._kept_heads import LEAST, TwoModels, kept_heads, log_ratios, middle
 from demos.pretrained._loading import LANGUAGES, calculators, tokenizer, untrained, writer
 
 SECONDS = 16  # of a run
@@ -330,10 +330,12 @@ two = TwoModels(rows)
 bert = [row for row in rows if row.model == "MiniLM"]
 known = np.array([[row.median, row.mean] for row in bert]).T  # (value and error, 2, heads)
 page.finding(
-    f"Without the scale the mean of ‖∂L/∂q‖ over the queries grows in {two.count('mean', 1)} of "
-    f"{len(rows)} heads of two real models and falls in {two.count('mean', -1)}. The median, a "
-    f"typical query's, falls in {two.count('median', -1)} and grows in {two.count('median', 1)}. "
-    "(Each by more than two standard errors.) So the gradients do not vanish: they become unequal.",
+    f"If one head of two real models loses its scale, the mean of its ‖∂L/∂q‖ over the queries "
+    f"grows in {two.count('alone_mean', 1)} of {len(rows)} heads and falls in "
+    f"{two.count('alone_mean', -1)}. The median, a typical query's, falls in "
+    f"{two.count('alone_median', -1)} and grows in {two.count('alone_median', 1)}. (Each by more "
+    "than two standard errors.) So in most heads the gradients become unequal, and in some they "
+    "vanish.",
     page.figure(
         plot_ratios(
             {
@@ -401,9 +403,10 @@ diffuse = two.groups["MiniLM, diffuse"]
 page.say(
     f"In MiniLM the median falls in {two.count('median', -1, diffuse)} of {len(diffuse)} *diffuse* "
     "heads, so “decided heads lose their typical gradient, diffuse ones gain” is a property of the "
-    "first model. If a head alone loses its scale, so that its inputs stay, the mean grows in "
-    f"{two.count('alone_mean', 1)} of {len(rows)} heads, and the median falls in "
-    f"{two.count('alone_median', -1)}."
+    "first model. If all heads lose their scale at once, the inputs of most heads change, too: "
+    f"then the mean grows in {two.count('mean', 1)} of {len(rows)} heads and falls in "
+    f"{two.count('mean', -1)}; the median falls in {two.count('median', -1)} and grows in "
+    f"{two.count('median', 1)}. (Ratios below {LEAST:g} count as that: float32 gives 0 there.)"
 )
 columns = [(name, sign) for name in ("median", "mean") for sign in (-1, 1)]
 columns += [(f"alone_{name}", sign) for name, sign in columns]

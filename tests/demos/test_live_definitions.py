@@ -196,6 +196,39 @@ def exp(x, /):
     assert "leaves the record" in answer["reason"] and answer["numbers"] is None
 
 
+OWN = """def backward(root):
+    root.grad = np.ones_like(root.array)
+    waiting = {root}
+    while waiting:
+        y = max(waiting, key=lambda value: value.time)
+        waiting.remove(y)
+        for x, vjp in zip(y.inputs, y.vjps, strict=True):
+            x.grad = x.grad + vjp(y.grad)
+            waiting.add(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count", "says"),
+    [
+        ("x.grad + vjp", "vjp", 13, "a sends −0.5 to x, which had −0.5, and now has −0.5."),
+        ("max(", "min(", 13, "c is taken, and a, which is newer, still waits."),
+        ("        waiting.remove(y)\n", "", 85, "It may never end: your loop has run 500 lines"),
+        ("y = max", "while True: pass\n        y = max", 1, "It may never end"),
+        ("waiting", "others", 13, "has no `waiting`"),
+        ("ones_like", "one", 0, "Your loop stops: AttributeError"),
+    ],
+)
+def test_chapter_0s_picture_steps_through_the_readers_own_loop(ask, old, new, count, says):
+    answer, failed = ask(LOOP, OWN.replace(old, new))
+    steps = answer["loop"]["steps"]
+    assert failed == [] and len(steps) == count and len(steps) <= 500
+    assert says in answer["loop"]["says"] or says in " ".join(step["says"] for step in steps)
+    lines = OWN.replace(old, new).split("\n")
+    assert answer["loop"]["text"].split("\n") == lines
+    assert all("=" in lines[step["line"]] or "for" in lines[step["line"]] for step in steps)
+
+
 def test_chapter_0s_loop_without_an_order_and_without_a_sum(ask):
     order = ask(LOOP, "", BREAKS[LOOP][0])
     assert order["heading"] == "Differences: 2 of 10 gradients are wrong."
@@ -506,6 +539,12 @@ def test_lines_that_end_python_are_a_verdict(ask, place, end):
     decorator = lines_of(*place).splitlines()[0]
     answer, _ = ask(place, f"{decorator}\ndef softmax(x, /, axis=-1):\n    {end}\n")
     assert answer["right"] is False and answer["heading"].startswith("It stops. line 3: ")
+
+
+def test_a_loop_that_ends_python_is_a_verdict(ask):
+    answer, heard = ask(LOOP, "def backward(root):\n    exit()\n")
+    assert not heard and answer["heading"].startswith("It stops. line 2: SystemExit")
+    assert answer["loop"]["says"].startswith("Your loop stops: SystemExit")
 
 
 def test_in_chapter_0_a_gradient_of_0_is_right_where_nothing_moves(ask):

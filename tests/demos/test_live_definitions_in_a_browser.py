@@ -244,6 +244,8 @@ def test_chapter_0s_loop_takes_min_for_max(tab):
     told = change(tab, "backward", BREAKS[LOOP][0].old, BREAKS[LOOP][0].new)
     assert "✗ Differences: 2 of 10 gradients are wrong." in told
     assert "Each rule is right by itself." in told
+    lines = tab.page.locator("#loop .steps").inner_text()  # the picture steps through them
+    assert BREAKS[LOOP][0].new in lines and BREAKS[LOOP][0].old not in lines
     bar(tab, "backward").get_by_role("button", name="Reset").click()
 
 

@@ -1,6 +1,7 @@
 """Pictures of chapters: what their scripts compute is what minigrad computes."""
 
 import importlib
+import inspect
 import json
 import re
 
@@ -16,6 +17,7 @@ from demos.pictures import (
     bypass,
     error,
     heads,
+    loop,
     number,
     product,
     valley,
@@ -139,7 +141,7 @@ def test_the_still_way_back_says_the_numbers_of_chapter_11():
     assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3), 4)}, −3, 0, 0)" in alt("way_back")
 
 
-@pytest.mark.parametrize("name", ["valley", "dial", "way_back", "product"])
+@pytest.mark.parametrize("name", ["valley", "dial", "way_back", "product", "loop"])
 def test_everyone_can_read_and_move_it(shown, findings, name):
     for scheme in ("light", "dark"):
         page, _ = shown(name, color_scheme=scheme)
@@ -148,7 +150,8 @@ def test_everyone_can_read_and_move_it(shown, findings, name):
     before = page.text_content(".pic")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    page.keyboard.press("ArrowLeft" if name in ("valley", "dial") else "Enter")
+    keys = {"valley": "ArrowLeft", "dial": "ArrowLeft", "loop": "ArrowRight"}
+    page.keyboard.press(keys.get(name, "Enter"))
     assert page.text_content(".pic") != before
 
 
@@ -177,14 +180,50 @@ def test_the_error_of_a_step_is_that_of_difference(shown, power, h):
     assert page.evaluate(UNCLEAR) == []
 
 
-def test_the_loop_walks_back_in_the_order_of_chapter_0(visit, shown):
+def test_the_loop_and_its_lines_are_one_picture_in_thirteen_steps(shown):
     page, _ = shown("loop")
-    bar = page.locator(".moves input")
-    for turn, taken in enumerate(("", "L", "b", "a", "c", "x")):
-        bar.fill(str(turn))
-        now = page.locator("g.now:visible").all_text_contents()
-        assert [each[:1] for each in now] == ([taken] if taken else [])
+    named = loop.values()
+    idea.backward(named["L"])
+    source, first = inspect.getsourcelines(idea.backward)
+    taken, notes = "", []
+    for step in range(13):
         assert page.evaluate(UNCLEAR) == []
+        (lit,) = page.locator(".lit").all()
+        code = source[int(lit.get_attribute("data-n")) - first].partition("  #")[0].strip()
+        words, note = lit.locator("> span").inner_text().strip(), lit.locator("i").inner_text()
+        assert words == code
+        kinds = {"root.grad": " = 1", "y = max": "y = ", "x.grad": ".grad = ", "for x": "no inputs"}
+        assert next(kind for start, kind in kinds.items() if code.startswith(start)) in note
+        taken += note.removeprefix("y = ") if note.startswith("y = ") else ""
+        turned = page.locator(".link.sent").count()
+        assert turned == sum(".grad = " in each for each in notes[1:] + [note] * bool(step))
+        assert page.locator(".in-use").count() == (code.startswith("x.grad"))
+        notes.append(note)
+        if step < 12:
+            page.get_by_role("button", name="Next step").click()
+    assert page.get_by_role("button", name="Next step").is_disabled()
+    assert taken == "Lbacx" and notes[8] == "x.grad = −0.5 − 0.5 = −1"
+    for name, value in named.items():
+        assert page.locator(f"[data-box={name}] > text").text_content() == number(value.grad.item())
+
+
+def test_the_still_loop_is_its_last_step_and_says_the_gradients():
+    assert "at the end: x −1, c −2, a −0.25, b −0.5, L 1." in alt("loop")
+    assert loop.picture().count('class="link sent"') == 5
+
+
+def test_a_readers_own_loop_takes_the_place_of_the_books(shown):
+    page, _ = shown("loop")
+    step = loop.walked()["steps"][2] | {"line": 1}
+    given = {
+        "steps": [step],
+        "says": "It may never end.",
+        "text": "def backward(root):\n    <b>own",
+    }
+    page.evaluate("detail => document.dispatchEvent(new CustomEvent('loop', {detail}))", given)
+    assert page.locator(".steps > div > span").all_text_contents() == given["text"].split("\n")
+    assert page.locator(".lit").inner_text().startswith("    <b>own")
+    assert page.locator("#loop [role=status]").inner_text().endswith("It may never end.")
 
 
 def test_the_newest_first_gives_the_gradient_and_a_before_b_does_not():

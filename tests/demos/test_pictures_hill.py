@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from attention.scaling import ratios, saturation, saturations
+from attention.scaling import heads, ratios, saturation, saturations
 from demos.pictures.draws import normal
 from demos.pictures.hill import HALF, SEED, SPREADS, lengths, picture, ratio
 from demos.site._book import Book
@@ -32,9 +32,9 @@ def path(tmp_path_factory):
     return folder / page.file
 
 
-def move(page, d_k, keys):
-    """Move both sliders, and return the two heights and their ratio."""
-    places = [np.log2(d_k), np.log2(keys / 4) if keys > 5 else 0]
+def move(page, d_k, keys, fits=0.0):
+    """Move the sliders, and return the two heights, their ratio, and the ratio of the means."""
+    places = [np.log2(d_k), np.log2(keys / 4) if keys > 5 else 0, fits]
     for i, place in enumerate(places):
         page.locator("#hill input").nth(i).fill(f"{place:g}")
     return json.loads(page.get_attribute("#hill", "data-found"))
@@ -43,11 +43,29 @@ def move(page, d_k, keys):
 def test_the_readers_point_is_what_minigrad_computes(path, drawn, look):
     page = look(path)
     for d_k, keys in SETTINGS:
-        without, scaled = (np.median(lengths(drawn, keys, s)) for s in (d_k**0.5, 1.0))
+        both = [lengths(drawn, keys, s) for s in (d_k**0.5, 1.0)]
+        without, scaled = map(np.median, both)
         found = move(page, d_k, keys)
-        np.testing.assert_allclose(found, [without, scaled, without / scaled], rtol=1e-9)
+        both_ratios = [without / scaled, both[0].mean() / both[1].mean()]
+        np.testing.assert_allclose(found, [without, scaled, *both_ratios], rtol=1e-9)
         low, _, high = (float(f"{x:.2g}") for x in scaled * ratio(drawn, keys, d_k))
         assert f"(90 % limits {low:g} to {high:g})" in page.text_content("#hill .moves p")
+
+
+def test_a_key_that_fits_takes_the_mean_away_in_the_picture_as_in_attention(path, drawn, look):
+    page, before = look(path), np.inf
+    for fits in (0.0, 3.0, 6.0):
+        both = [lengths(drawn, 64, s, fits) for s in (32.0, 1.0)]
+        *_, means = move(page, 1024, 64, fits)
+        assert means == pytest.approx(both[0].mean() / both[1].mean(), rel=1e-9)
+        assert means < before
+        before = means
+        true = [
+            heads(1024, a, queries=2048, fit=fits / 32, rng=np.random.default_rng(1))[2].mean()
+            for a in (0.0, 0.5)
+        ]
+        assert fits == 6 or means == pytest.approx(true[0] / true[1], rel=0.35)
+    assert means < 0.1 and true[0] / true[1] < 0.1
 
 
 def test_the_still_picture_says_its_numbers_and_is_where_the_sliders_begin(path, drawn, look):

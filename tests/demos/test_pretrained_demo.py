@@ -121,12 +121,14 @@ def test_what_the_kept_heads_of_two_models_say_and_what_would_falsify_it():
     rows = kept_heads()[1]
     assert [row.model for row in rows] == ["glassllm"] * 16 + ["MiniLM"] * 72
     two, verdicts = TwoModels(rows), []
-    for changed in ({}, {"mean": [-1.0, 0.1]}, {"median": [1.0, 0.1]}, {"median": [0.0, 0.1]}):
+    falls, still, grows = ([ratio, 0.1] for ratio in (-1.0, 0.0, 1.0))
+    changes = {"mean": falls}, {"alone_mean": falls}, {"median": grows}, {"median": still}
+    for changed in ({}, *changes):
         marks = Marks(Namespace(quick=False, marks=False))
         TwoModels([replace(row, **changed) for row in rows]).judge(marks)
         verdicts.append([row[3] for row in marks.rows])
     ok, no = "passed", "FAILED"
-    assert verdicts == [[ok, ok], [no, ok], [ok, no], [ok, no]]
+    assert verdicts == [[ok] * 3, [no, ok, ok], [ok, no, ok], [ok, ok, no], [ok, ok, no]]
     known = np.array([[row.median[0], row.mean[0]] for row in rows[:16]]).T
     noise = 0.1 * np.array([-1, 1, -1, 1])[:, None, None]
     assert two.furthest(known + noise) == pytest.approx(0, abs=1e-9)

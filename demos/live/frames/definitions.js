@@ -78,6 +78,7 @@ class Definition {
     this.sayWhichAreUsed();
     this.after.append(told(done));
     mark(done.examples);
+    if (done.loop) document.dispatchEvent(new CustomEvent("loop", { detail: done.loop }));
   }
 
   sayWhichAreUsed() {
