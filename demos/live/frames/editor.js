@@ -89,13 +89,8 @@ function bookEditor(book, label, { changed, run }) {
   const key = `minigrad.lines.${document.body.dataset.module}.${label}`;
   let [text, other] = [book, book];
   try { [text, other] = JSON.parse(remembered(key)) ?? [book, book]; } catch { /* (of another kind) */ }
-  const opened = editor(text, label, {
-    changed() {
-      remember(key, JSON.stringify([opened.text, opened.other]));
-      changed();
-    },
-    run,
-  });
+  const keep = () => remember(key, JSON.stringify([opened.text, opened.other]));
+  const opened = editor(text, label, { changed() { keep(); changed(); }, run });
   return Object.assign(opened, { other });
 }
 

@@ -4,9 +4,8 @@
 // What the learner types is kept in this browser, under one key, and nowhere else. Save writes the
 // same as a file, which Load reads, here and in a terminal (demos/learn/_moving.py):
 //
-//   {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME], "read": [PAGE]}
-//
-// "read" has the chapters that have been read (demos/site/site.js); it may be missing.
+//   {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME],
+//    "read": [PAGE]}  the chapters that have been read (demos/site/site.js), which may be missing
 
 const KEY = KEPT;  // (of site.js)
 const ASIDE = `${KEY}.before`;  // where something of another kind is put, and then with .2, .3, …
@@ -51,7 +50,7 @@ const kept = {
     const whole = this.read();
     try {
       const old = localStorage.getItem(KEY);
-      if (old && !parsed(old)) localStorage.setItem(this.free(ASIDE), old);
+      if (old && !parsed(old)) this.putAside(old);
       localStorage.setItem(KEY, JSON.stringify(whole));
       this.unwritten = {};
       this.pages = null;
@@ -59,10 +58,10 @@ const kept = {
     warn();
   },
 
-  free(key) {
-    let n = 1, free = key;
-    while (localStorage.getItem(free) !== null) free = `${key}.${n += 1}`;
-    return free;
+  putAside(text) {  // (once, in the place of nothing else)
+    let n = 1, key = ASIDE;
+    while (![null, text].includes(localStorage.getItem(key))) key = `${ASIDE}.${n += 1}`;
+    localStorage.setItem(key, text);
   },
 };
 
