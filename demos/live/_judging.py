@@ -72,7 +72,7 @@ def judged(of: str, name: str) -> dict[str, Any]:
         with np.errstate(all="ignore"):
             program = Program(y)
             verdicts = program.verdicts(np.random.default_rng(SEED))
-    except Exception as error:
+    except BaseException as error:  # (exit() too)
         return answer | stopped(error) | {"picture": None}
     answer["picture"] = picture(graph(y, grads=True, verdicts=verdicts))
     spoiled = [t for t, verdict in verdicts.items() if verdict.agrees is False]
@@ -116,7 +116,7 @@ def checked(
             fault = f"the first derivative is right. To second order {fault}"
         heading = f"gradcheck: {fault}."
         return {"right": False, "heading": heading, "reason": reason, "message": str(error)}
-    except Exception as error:
+    except BaseException as error:
         return stopped(error)
     if spoiled or not report:
         heading = "gradcheck: the differences are too coarse to tell."

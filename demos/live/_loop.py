@@ -64,7 +64,7 @@ class Walk:
             idea.backward(self.named["L"])
         except Endless:
             return f"{ENDLESS}: your loop has run {MOST} lines, and goes on."
-        except Exception as error:
+        except BaseException as error:  # (exit() too)
             return f"Your loop stops: {type(error).__name__}: {error}"
         finally:
             sys.settrace(before)
