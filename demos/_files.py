@@ -20,6 +20,24 @@ KINDS = (
     "speed",
     "site",
 )  # the folders, in the order of the list
+OF_CHAPTERS = {  # the demos that belong to each chapter
+    "0": "learn site",
+    "4.3": "museum",
+    "5": "draw",
+    "7.3": "two_moons",
+    "11": "first_gradient digits sort mammal_and_reptile texts",
+    "11.2": "your_journey",
+    "12": "benchmark",
+    "13": "love_transformers",
+    "14": "reverse",
+    "15.1": "induction",
+    "15.2": "translate",
+    "15.3": "addition pretrained",
+    "15.4": "charlm",
+    "16": "scaling laboratory why_half love_you sky_is_blue",
+    "16.5": "recall",
+}
+CHAPTERS = {name: number for number, names in OF_CHAPTERS.items() for name in names.split()}
 COMMANDS = {"runtime": "live"}  # what else `python -m demos` runs, and its folder
 
 

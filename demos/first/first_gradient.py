@@ -87,8 +87,8 @@ way_back = page.table(
     caption="Both passes. Forward, the values are computed from the bottom up; backward, the "
     "gradients from the top down",
 )
-page.style += ".facts + .row td:nth-child(2) { color: var(--forward); } "
-page.style += ".facts + .row td:nth-child(3) { color: var(--backward); }"
+page.style += ".opening td:nth-child(2) { color: var(--forward); } "
+page.style += ".opening td:nth-child(3) { color: var(--backward); }"
 page.ask(
     "A step of descent moves q against its gradient. Does q move toward key 1 or away from it?",
     f"Away from key 1, and toward key 2. More of value 1 would raise the loss ({shown(of_p[0])} "

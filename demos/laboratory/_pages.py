@@ -45,16 +45,14 @@ def lines() -> Markup:
     return fill("laboratory/lines.html", curves=curves)
 
 
-def learns(book: Book) -> Markup:
-    """Return a paragraph for each training: a link to its page if it has run, else its command."""
+def learns() -> Markup:
+    """Return a paragraph for each training: a link to its page, what it shows, and its command."""
     paragraphs = []
     for name in ("reverse", "induction"):
         path = files()[name]
         title, _, says = docstring(path).partition("\n")[0].partition(": ")
         how = parts.code(f"python -m demos {name}") + f", {seconds(path)} s"
-        if address := book.ran(name):
-            how = parts.link(address, "Its page")
-        paragraphs.append((inline(title), inline(says), how))
+        paragraphs.append((parts.link(f"demo-{name}.html", inline(title)), inline(says), how))
     return fill("laboratory/learns.html", paragraphs=paragraphs)
 
 
@@ -88,7 +86,7 @@ def pages(book: Book) -> list[Page]:
     values = sections(text, book.links) | {
         "bars": Markup(bars()),
         "lines": lines(),
-        "learns": learns(book),
+        "learns": learns(),
         "belongs": book.links("chapters 3.6, 11 and 16"),
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],

@@ -21,6 +21,7 @@ from attention.scaling import ratios, saturations, top_tenth
 from demos import options
 from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
 from demos.pages.publish import publish
+from demos.pages.templates import parts as page_parts
 
 SECONDS = 2  # of a run
 
@@ -28,7 +29,7 @@ chosen = options("why_half", __doc__.splitlines()[0])
 page = publish(chosen)
 
 # %% What you see
-# The page computes in the browser, at each move. It works without a network, and can be mailed. Its
+# What you move is computed in the browser. The page works without a network, and can be mailed. Its
 # 64 keys are one row of the map in chapter 16.
 
 few, usual, many = ratios(saturations((64,), keys=(5, 64, 1024), seed=chosen.seed))
@@ -39,7 +40,9 @@ page.finding(
     f"{1 / few.median:.1f} times smaller."
 )
 markup, script, style = parts(chosen.seed)
-page.program(markup, script=script, style=style).place = "question"  # (on top)
+at_site = page_parts.tile("why_half.html", "To be moved by hand", "Find the flat line", "")
+program = page.program(markup, script=script, style=style, at_site=at_site)
+program.place = "question"  # (on top)
 page.marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")
 page.marks.at_least("median, a = 0 over ½, d_k = 64, 64 keys", usual.median, 3, ".1f")
 page.marks.at_least("median, a = 0 over ½, d_k = 64, 1,024 keys", many.median, 15, ".0f")

@@ -330,5 +330,5 @@ if __name__ == "__main__" and not main():
 # %% Try it
 # - Solve exercise 1 with (f(x + h) - f(x)) / h. Which law does it break, and what would hold for it
 #   instead?
-# - In checks/e05_order.py, let the long chain have 500 values. Which answer that was refused is
+# - In `checks/e05_order.py`, let the long chain have 500 values. Which answer that was refused is
 #   accepted now, and what does an engine lose that is built on it?

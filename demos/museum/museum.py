@@ -84,14 +84,15 @@ else:
 
 links = (parts.link(f"#exhibit-{case.number}", case.number) for case in exhibits)
 script = (HERE / "exhibit.js").read_text("utf-8")
-page.program(parts.paragraph(Markup(" ").join(links)), script=script)
+of_site = parts.paragraph(parts.link("museum.html", "The sixteen exhibits"))
+page.program(parts.paragraph(Markup(" ").join(links)), script=script, at_site=of_site)
 for case in exhibits if not asked else ():
     check = coloured("\n".join(source(case.module.check, docstring=False)), {})
     symptom = inline(inspect.getdoc(case.module.symptom), set_text)
     head = parts.heading(f"exhibit-{case.number}", f"Exhibit {case.number}") + parts.sub(symptom)
     prose = lambda words: markdown(words, set_text)
     body = html(case, prose, parts.lines(check), f"mistake-{case.number}", "h3", chosen.seed)
-    page.html(head + body, place="below")
+    page.html(head + body, place="below", at_site="")  # (the site has a page of each)
 
 # %% What to conclude
 
@@ -103,7 +104,7 @@ page.say(
 page.marks.end() if asked else page.end()
 
 # %% Try it
-# - In exhibits/repeated_index.py, let the check look up the tokens [3, 1, 0]. Why does this demo
+# - In `exhibits/repeated_index.py`, let the check look up the tokens [3, 1, 0]. Why does this demo
 #   now end with exit code 1, and what follows for a test that passes?
-# - In exhibits/lost_sum.py, let `broken` return g.mean(axis=0). Which of the check's two assertions
-#   fails, and why does the layer learn the plane nevertheless?
+# - In `exhibits/lost_sum.py`, let `broken` return g.mean(axis=0). Which of the check's two
+#   assertions fails, and why does the layer learn the plane nevertheless?

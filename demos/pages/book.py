@@ -38,6 +38,3 @@ class Book(Protocol):
 
     def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> Markup:
         """Return lines first to last of a file as HTML, without those of `skip`."""
-
-    def ran(self, name: str) -> str:
-        """Return the address of the page of a demo that has been run here, or ""."""

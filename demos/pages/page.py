@@ -7,6 +7,7 @@ it, and its policy names the hashes of its scripts. Neither asks for anything fr
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,4 +118,4 @@ def policy_name(script: str) -> str:
 def written_by(path: Path, generator: str) -> bool:
     """Return whether a file says of itself that this generator wrote it."""
     text = path.read_text("utf-8", errors="replace")
-    return f'<meta name="generator" content="{generator}">' in text
+    return bool(re.search(f'"generator"( content=|: )"{generator}"', text))

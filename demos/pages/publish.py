@@ -7,9 +7,9 @@
     page.end()
 
 What is said is printed. `end` writes out/NAME/index.html, one file that looks like a page of the
-site: claim, finding, question, and the script's cells in their order: heading and comment, what the
-cell has said, its code. Text is Markdown. In a notebook each part shows itself, and there is no
-page.
+site: finding, claim, question, and the script's cells in their order: heading and comment, what the
+cell has said, its code. The same content is saved beside it for the site. Text is Markdown. In a
+notebook each part shows itself, and there is no page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,31 +34,23 @@ from attention.figures import save_figure
 from demos._files import stop
 from demos._training import Marks
 from demos.pages import tables
+from demos.pages.content import FOLDER, SAVED, Content, Part
 from demos.pages.page import LIST, PAGE, page_alone, written_by
-from demos.pages.source import Cell, Source, cells, coloured
+from demos.pages.source import Source, coloured
 from demos.pages.tables import inlined, printed
 from demos.pages.templates import fill, parts
-from demos.pages.text import inline, markdown, set_text, slug
+from demos.pages.text import inline, markdown, set_text
 from minigrad.runs.saving import write_whole
 
 QUICK = "This is a --quick run, which only tests whether everything runs: its numbers mean nothing."
 TITLE, CLAIM = "<title>(.*?)</title>", '<p class="claim">(.*?)</p>'
 
 
-@dataclass(eq=False)
-class Part:
-    """A part of what a script has said: its HTML, the line that said it, its place on the page."""
-
-    html: Markup
-    line: int
-    place: str  # left, right or below in its cell; on top: finding, picture or question
-    drawn: Any = None  # the figure of matplotlib or the Graph that it shows
-
-
 def publish(chosen: Namespace) -> Published:
     """Begin the page of the script that calls; `chosen` is what `options` returned."""
     import_module("matplotlib")  # (its first picture comes after the work, and is then refused)
-    refuse_to_replace(chosen.out / "index.html")
+    for name in ("index.html", SAVED):
+        refuse_to_replace(chosen.out / name)
     return Published(chosen, sys._getframe(1).f_globals)
 
 
@@ -78,7 +69,7 @@ class Published:
         if chosen.shortened:
             print(QUICK)
         self.style = ""  # of this page, besides the site's
-        self.scripts: list[str] = []
+        self.programs: list[tuple[str, str]] = []  # of each, its script and its style
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
@@ -86,8 +77,7 @@ class Published:
 
     def finding(self, text: str, figure: Part | None = None) -> None:
         """Say what stands on top of the page, beside what `figure` or `slider` returned."""
-        part = self.say(text)
-        part.html, part.place = parts.finding(part.html), "finding"
+        self.html(parts.finding(markdown(text, set_text)), printed(text), "finding")
         if figure:
             figure.place = "picture"
 
@@ -141,16 +131,21 @@ class Published:
         """Show a page of both passes inside this one."""
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
-        html = tables.figure(parts.frame(path.stem, text), "")
-        return self.html(html, f"Both passes: {path}", "right")
+        frame = lambda source: tables.figure(parts.frame(path.stem, source), "")
+        html = frame(Markup('srcdoc="{}"').format(text))
+        at_site = frame(Markup('src="{}/{}/{}"').format(FOLDER, self.chosen.demo, path.name))
+        return self.html(html, f"Both passes: {path}", "right", at_site)
 
-    def html(self, html: str, text: str = "", place: str = "left") -> Part:
+    def html(
+        self, html: str, text: str = "", place: str = "left", at_site: str | None = None
+    ) -> Part:
         """Show HTML that the caller made; a terminal gets the text. Return the part.
 
-        place  "left", in the column of prose; "right", beside it; "below", as wide as both;
-               "question", on top of the page, below the finding
+        place    "left", in the column of prose; "right", beside it; "below", as wide as both;
+                 "question", on top of the page, below the finding
+        at_site  what the site shows instead, where other pages are beside this one
         """
-        part = Part(Markup(html), 0, place)
+        part = Part(Markup(html), 0, place, Markup(html if at_site is None else at_site))
         if self.notebook and not self.folding:
             from IPython.display import HTML, display
 
@@ -173,17 +168,20 @@ class Published:
         self.parts = []
         self.folding = True
         yield
-        html = Markup("").join(part.html for part in self.parts)
+        title = inline(summary, set_text)
+        html = parts.fold(title, Markup("").join(part.html for part in self.parts))
+        at_site = parts.fold(title, Markup("").join(part.at_site for part in self.parts))
         self.parts = outside
         self.folding = in_a_fold
-        title = inline(summary, set_text)
-        self.html(parts.fold(title, html), f"{printed(summary)}: on the page", place)
+        self.html(html, f"{printed(summary)}: on the page", place, at_site)
 
-    def program(self, markup: str, *, script: str, style: str = "") -> Part:
-        """Show HTML that a script of its own fills when the reader moves something."""
-        self.scripts.append(script)
-        self.style += style
-        return self.html(markup)
+    def program(self, markup: str, *, script: str, style: str = "", at_site: str) -> Part:
+        """Show HTML that a script of its own fills when the reader moves something.
+
+        `at_site` leads to the page that the site has of the program.
+        """
+        self.programs.append((script, style))
+        return self.html(markup, at_site=at_site)
 
     def end(self) -> None:
         """Write the page and say where it is; then end as `Marks.end` does."""
@@ -193,84 +191,37 @@ class Published:
             if drawn:
                 save_small(drawn[0].drawn, self.chosen.out)
             path = self.chosen.out / "index.html"
-            write_whole(path, self._document())
+            content = self._content()
+            content.save(self.chosen.out)
+            write_whole(path, self._alone(content))
             renew_list(self.chosen.out.resolve().parent)
             print(f"\nThe page: {path}")
         self.marks.end()
 
-    def _document(self) -> bytes:
-        """Return the whole file."""
-        marks = self.marks
-        chosen = self.chosen
-        title, _, text = self.source.docstring.partition("\n")
-        name, _, line = title.rstrip(".").partition(": ")
-        claim, _, more = text.partition("    python -m")
-        facts = [parts.code(f"python -m demos {chosen.demo}"), f"seed {chosen.seed}"]
-        if chosen.steps:
-            facts.append(f"{chosen.steps} steps")
-        sub = inline(line[:1].upper() + line[1:], set_text)
-        body = [parts.top("Demo", inline(name, set_text), sub, facts)]
-        warnings = [QUICK] if chosen.shortened else []
-        if marks.note:
-            warnings += [marks.note, *marks.failed]
-        body += [parts.warning(text) for text in warnings]
-        left = markdown(claim.strip().removeprefix("Claim. "), set_text)
-        left = left.replace("<p>", Markup('<p class="claim">'))
-        body.append(parts.row(left + self._placed("finding"), self._placed("picture")))
-        body.append(self._placed("question"))
-        body += [markdown(more.partition("\n")[2], set_text), *self._cells()]
-        passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
-        head = ["Check", "this run", "pass mark", "result"]
-        rows = []
-        for what, got, mark, verdict in marks.rows:
-            mark = mark.replace("at least", "≥").replace("at most", "≤")
-            rows.append([what, got, mark, verdict])
-        if not marks.failed:  # (then each result is the same)
-            head = head[:3]
-            rows = [row[:3] for row in rows]
-        body.append(parts.fold(passed, tables.table(head, rows)))
+    def _content(self) -> Content:
+        """Return what was said, and how this run was made."""
+        facts = [f"seed {self.chosen.seed}"]
+        if self.chosen.steps:
+            facts.append(f"{self.chosen.steps} steps")
+        warnings = [QUICK] if self.chosen.shortened else []
+        if self.marks.note:
+            warnings += [self.marks.note, *self.marks.failed]
+        return Content(self.source, facts, warnings, self.parts, self.marks.rows, self.style)
+
+    def _alone(self, content: Content) -> bytes:
+        """Return the whole file of a page alone."""
+        command = parts.code(f"python -m demos {self.chosen.demo}")
+        lines = coloured(self.source.text, {})
+        code = lambda of: parts.lines(lines[of.start - 1 : of.stop - 1], of.start)
+        top = parts.top("Demo", *(inline(text, set_text) for text in content.title))
         return page_alone(
-            name,
-            body,
-            demo=chosen.demo,
-            style=self.style,
-            scripts=self.scripts,
+            content.title[0],
+            [top, *content.body(set_text, code, [command, *content.facts])],
+            demo=self.chosen.demo,
+            style="".join([content.style, *(style for _, style in self.programs)]),
+            scripts=[script for script, _ in self.programs],
             allowed=sorted(self.allowed),
         )
-
-    def _placed(self, place: str) -> Markup:
-        """Return the parts that have this place."""
-        return Markup("").join(part.html for part in self.parts if part.place == place)
-
-    def _cells(self) -> list[Markup]:
-        """Return the cells: prose and what a cell said, what it showed beside that, and code."""
-        html = []
-        for cell in cells(self.source.text):
-            places = ("left", "right", "below", "finding", "picture", "question")
-            at = dict.fromkeys(places, Markup(""))
-            for part in self.parts:
-                if part.line in cell.lines:
-                    at[part.place] += part.html
-            left = markdown(cell.comment, set_text) + at["left"]
-            if cell.heading:
-                heading = inline(cell.heading, set_text)
-                left = parts.heading(slug(cell.heading), heading) + left
-            code = _code(cell)
-            if code and (any(at.values()) or cell.heading == "Set-up"):
-                code = parts.fold("The code", code)
-            if at["right"]:
-                html += [parts.row(left, at["right"], "rule"), at["below"], code]
-            else:
-                html += [parts.row(left, code, "rule"), at["below"]]
-        return html
-
-
-def _code(cell: Cell) -> Markup:
-    """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
-    code = cell.code.removesuffix("page.end()").rstrip()
-    if not code:
-        return Markup("")
-    return parts.lines(coloured(code, {}), cell.lines.start)
 
 
 def save_small(figure: Any, folder: Path) -> None:

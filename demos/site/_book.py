@@ -93,11 +93,6 @@ class Book:
         cell = r"(<tr><td[^>]*>)([\d.]+)<"
         return Markup(re.sub(cell, lambda m: f"{m[1]}{linked(m[2])}<", html))
 
-    def ran(self, name: str) -> str:
-        """Return the address of the page of a demo that has been run here, or ""."""
-        page = f"demos/{name}/index.html"
-        return page if self.out and (self.out / page).exists() else ""
-
     # ------------------------------------------------------------ code
 
     def breaks(self, source: Source, name: str) -> Markup:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from demos._files import DEMOS, KINDS, docstring, files, seconds
-from demos.pages.page import Names, Page, one_of
-from demos.pages.source import Source, cells
+from demos._files import CHAPTERS, DEMOS, KINDS, docstring, files, seconds
+from demos.pages.content import FOLDER, Part, saved
+from demos.pages.page import LIST, PAGE, Names, Page, one_of, written_by
+from demos.pages.source import Source
 from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sentence
 from demos.site._book import Book
 from demos.site._notebooks import notebook
 
-PATHS = re.compile(r"(?<![`\w/])([\w/]+/\w+\.py|__+)(?!`)")  # not to be set as formulas
-
 
 def pages(book: Book) -> list[Page]:
     """Return the list of the demos, and a page for each."""
-    names = [("demos.html", "Demos"), *((_page(name), name) for name in files())]
     cards = fill("site/demos.html", kinds=[_kind(book, kind) for kind in KINDS])
     sub = (
-        "Each demo states a claim and runs it. One that has been run here leads to what it showed."
+        "Each demo states a claim and runs it. The page of one that has been run has its findings."
     )
-    shown = [_demo(book, place, names) for place in range(1, len(names))]
-    return [one_of("Demos", names, 0, "Claims that run", sub, cards), *shown]
+    of_demos = [page_of_demo(book, name) for name in files()]
+    return [one_of("Demos", _names(), 0, "Claims that run", sub, cards), *of_demos]
+
+
+def _names() -> Names:
+    """Return the addresses and the names of the list and of each demo's page."""
+    return [("demos.html", "Demos"), *((_page(name), name) for name in files())]
 
 
 def _page(name: str) -> str:
@@ -33,15 +35,10 @@ def _page(name: str) -> str:
 
 def _picture(book: Book, name: str) -> str:
     """Return where a demo's small picture is: that of its run here, or the one that is kept."""
-    places = [
-        (book.out, f"demos/{name}/small.png"),
-        (book.out, f"demos/{name}/small.svg"),
-        (DEMOS, f"pictures/small/{name}.png"),
-        (DEMOS, f"pictures/small/{name}.svg"),
-    ]
-    for folder, address in places:
-        if folder and (folder / address).exists():
-            return address
+    for folder, place in ((book.out, f"demos/{name}/small"), (DEMOS, f"pictures/small/{name}")):
+        for address in (f"{place}.png", f"{place}.svg"):
+            if folder and (folder / address).exists():
+                return address
     return ""
 
 
@@ -55,7 +52,7 @@ def _kind(book: Book, kind: str) -> dict[str, object]:
 
 
 def _card(book: Book, path: Path) -> dict[str, object]:
-    """Return what a card says: a demo's name, title and seconds, its picture, what it showed."""
+    """Return what a card says: a demo's name, title and seconds, and its picture."""
     name = path.stem
     return {
         "name": name,
@@ -63,30 +60,40 @@ def _card(book: Book, path: Path) -> dict[str, object]:
         "title": inline(docstring(path).splitlines()[0]),
         "seconds": seconds(path),
         "picture": _picture(book, name),
-        "ran": book.ran(name),
     }
 
 
-def _demo(book: Book, place: int, names: Names) -> Page:
-    page, name = names[place]
+def page_of_demo(book: Book, name: str) -> Page:
+    """Return a demo's page: its file, and what it has said if it has been run here."""
     path = files()[name]
     where = path.relative_to(DEMOS.parent)
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
-    claim, _, text = file.docstring.partition("\n")
-    prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
+    content = saved(file, book.out / FOLDER / name if book.out else None)
     picture = _picture(book, name)
-    figure = parts.small_figure(picture) if picture else ""
-    body = [parts.row(prose(text), figure)]
-    for cell in cells(file.text):
-        code = book.code(file, cell.lines.start, cell.lines.stop - 1)
-        code = parts.fold(f"{len(cell.lines)} lines", code) if cell.heading == "Set-up" else code
-        left = prose(cell.comment)
-        if cell.heading:
-            heading = inline(PATHS.sub(r"`\1`", cell.heading))
-            left = parts.heading("", heading) + left
-        body.append(parts.row(left, code))
-    facts = [f"{seconds(path)} s", parts.code(file.path)]
-    if name != "learn":  # (which asks for a folder on its command line)
-        facts.append(notebook(name))
-    book.index.append((name, "demo", page))
-    return one_of("Demos", names, place, parts.code(name), inline(claim), *body, facts=facts)
+    if picture and not content.facts:
+        content.parts.append(Part(parts.small_figure(picture), 0, "picture"))
+    belongs = book.chapters[CHAPTERS[name]]
+    facts = [
+        *([parts.code(f"python -m demos {name}")] if content.facts else []),  # (or the text has it)
+        f"{seconds(path)} s",
+        *content.facts,
+        "chapter " + parts.link(belongs.page, f"{belongs.number} " + inline(belongs.title)),
+        parts.code(file.path),
+        # (`learn` asks for a folder on its command line.)
+        parts.link("exercises.html", "The exercises") if name == "learn" else notebook(name),
+    ]
+    book.index.append((name, "demo", _page(name)))
+    code = lambda lines: book.code(file, lines.start, lines.stop - 1)
+    beside = fill("site/demo.html", style=content.style)
+    body = [beside, *content.body(book.links, code, facts)]
+    place = 1 + list(files()).index(name)
+    demo = one_of("Demos", _names(), place, *map(inline, content.title), *body)
+    demo.kind += " demo"
+    return demo
+
+
+def remove_pages(folder: Path) -> None:
+    """Remove the pages that demos have written alone: the site has them in its frame."""
+    for path in folder.glob(f"{FOLDER}/**/index.html"):
+        if written_by(path, PAGE) or written_by(path, LIST):
+            path.unlink()

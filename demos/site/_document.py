@@ -48,7 +48,8 @@ def document(page: Page, version: str, base: str = "", runtime: Runtime | None =
 
 def copy_beside(folder: Path) -> None:
     """Copy what the pages ask for into their folder: the style, the scripts and the pictures."""
-    for path in ("pages/site.css", "site/site.js", "museum/exhibit.js"):
+    beside = ("site.css", "demo.css", "demo.js")
+    for path in (*(f"pages/{name}" for name in beside), "site/site.js", "museum/exhibit.js"):
         _copy(DEMOS / path, folder / Path(path).name)
     shutil.copytree(
         DEMOS / "pictures",

@@ -7,10 +7,10 @@ is checked. What does not fit ends the build.
     python -m demos site [--out DIR] [--all] [--base URL] [--runtime DIR] [--serve [PORT]]
 
 The pages need no server and ask for nothing from outside. `--all` also runs the demos whose
-packages are installed, so that their pages are there (some minutes). `--base` is the address at
-which the site will stand. With `--runtime` the examples run in the reader's browser, where the site
-is served: `python -m demos runtime DIR` gets what they need. `--serve` shows the site on this
-machine, with the runtime in out/runtime if there is one.
+packages are installed, so that their pages show what they found (some minutes). `--base` is the
+address at which the site will stand. With `--runtime` the examples run in the reader's browser,
+where the site is served: `python -m demos runtime DIR` gets what they need. `--serve` shows the
+site on this machine, with the runtime in out/runtime if there is one.
 
 Why not a documentation generator? Sphinx reads reStructuredText, in which a docstring's displays
 would be quotations. pdoc shows a module's members and not its text in order. mkdocs wants a
@@ -87,7 +87,7 @@ answers = broken.submit(kept)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
 # %% Demos
-# A demo that has been run has a page in this folder. The others are cards with their commands.
+# A demo's page shows what its run has left in this folder. Without a run it has the command.
 
 for name in files() if chosen.all else ():
     if name not in LEFT_OUT:
@@ -126,6 +126,7 @@ if base:
 for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
 copy_beside(chosen.out)
+_demos.remove_pages(chosen.out)
 if runtime:
     runtime.copy_to(chosen.out)
 laboratory.write_explorables(chosen.out)

@@ -4,8 +4,8 @@ Claim. A model knows a text well if it needs few bits for each character of a pa
 saw. A small GPT looks back up to 64 characters and weighs what it finds there. It passes counting
 what followed the last two characters within half a minute and comes close to n = 3, which it passes
 with twice as many steps. If the same model is shown one character at a time, the same number of
-steps brings it to what counting with n = 1 reaches, and no further. Asked for the blank in "The sky
-is ___", the model needs more bits for each character of "blue" than for words that do not fit,
+steps brings it to what counting with n = 1 reaches, and no further. Asked for the blank in `The sky
+is ___`, the model needs more bits for each character of "blue" than for words that do not fit,
 since its text never speaks of a sky. A training step that recomputes each block (chapter 2.4) needs
 60 % of the memory, and its gradients are the same.
 
@@ -214,7 +214,7 @@ for when, sample in (("Before the training", before), ("After the training", wri
     with page.folded(when):
         page.html(fill("pages/html/written.html", text=sample))
 
-# %% The blank in “The sky is ___”
+# %% The blank in `The sky is ___`
 # A source text opens with this blank (`python -m demos sky_is_blue`). It fills in “blue”, and says
 # that “hesitating”, “destroyed” and “skipping” do not fit. A word is scored with the space after
 # it: without it, “round” would be the beginning of “rounding” too.

@@ -87,7 +87,8 @@ for name, text in TEXTS.items():
     with page.folded(f"{len(text.COMPLETED)} steps that it leaves undone"):
         page.say("\n".join(f"- {step}" for step in text.COMPLETED))
 written = [name for name in TEXTS if (chosen.out.parent / name / "index.html").exists()]
-page.html(parts.pages(written))
+alone = parts.pages("../{}/index.html", written)
+page.html(alone, at_site=parts.pages("demo-{}.html", TEXTS))
 
 # %% What is claimed
 # Every number comes back that is neither lost nor taken over from the text.

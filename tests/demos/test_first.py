@@ -31,7 +31,7 @@ def one(pattern, text):
 
 def test_first_gradient_shows_sixteen_gradients_three_ways_and_their_check(finished):
     folder, printed = finished("first_gradient", "--seed", "1")
-    kept = {"graph.png", "graph.svg", "small.svg", "index.html", "steps.html"}
+    kept = {"graph.png", "graph.svg", "small.svg", "index.html", "content.json", "steps.html"}
     assert {path.name for path in folder.iterdir()} == kept
     assert_light(folder.parent)
     rows = re.findall(r"^   ∂L/∂([qkv])[₁₂]?  +(-?\d.*)$", printed, re.MULTILINE)
@@ -98,7 +98,7 @@ def test_scaling_leaves_its_pictures_on_one_colour_scale_and_one_page(ran):
     folder, _ = ran
     stems = {"map", "sweep", "head_scaled", "head_unscaled"}
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("svg", "png")}
-    expected |= {"index.html", "steps.html", "small.png"}
+    expected |= {"index.html", "content.json", "steps.html", "small.png"}
     assert {path.name for path in folder.iterdir()} == expected
     assert f'href="{folder.name}/index.html"' in (folder.parent / "index.html").read_text("utf-8")
     assert_light(folder)

@@ -52,14 +52,14 @@ def contents(folder):
 # ------------------------------------------------------------------ law: nothing of others is lost
 
 
-@pytest.mark.parametrize("theirs", ["", "work"])  # where a list belongs, where a page belongs
+# Where a list belongs, where a page belongs, and its content for the site.
+@pytest.mark.parametrize("theirs", ["index.html", "work/index.html", "work/content.json"])
 def test_no_file_of_others_is_replaced_by_a_page_or_a_list(theirs, begin, tmp_path, capsys):
     (tmp_path / "work").mkdir()
-    in_the_way = tmp_path / theirs / "index.html"
-    in_the_way.write_text("<title>All pages</title> mine")
+    (tmp_path / theirs).write_text("<title>All pages</title> mine")
     (tmp_path / "work/notes.html").write_text("mine")
     before = contents(tmp_path)
-    if theirs:
+    if theirs != "index.html":
         with pytest.raises(SystemExit):
             publish(begin("reverse", "--out", tmp_path / "work"))
         assert re.fullmatch(

@@ -197,7 +197,7 @@ def test_a_demo_runs_in_a_kernel_to_its_page_and_its_marks(name, executed, tmp_p
     outputs = [each for cell in cells for each in cell.outputs if "data" in each]
     parts = [each.data.get("text/html", "") for each in outputs]
     assert on_the_command_line and "".join(parts).count("</figure>") == FIGURES[name]
-    names -= {"index.html", "small.png", "small.svg"}
+    names -= {"index.html", "content.json", "small.png", "small.svg"}
     assert {path.name for path in (tmp_path / "out" / name).iterdir()} == names
     bars = re.findall(r"100%.*?(\d+)/\1 ", printed(cells, "stderr"))
     assert bars == ["600", "600"] * (name == "two_moons")

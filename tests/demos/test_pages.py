@@ -4,6 +4,11 @@ import re
 
 import pytest
 
+from demos._files import CHAPTERS
+from demos.site._book import Book
+from demos.site._contents import book
+from demos.site._demos import page_of_demo
+from demos.site._document import HEADER, copy_beside, document
 from tests.demos.test_texts import TEXTS, run_of
 from tests.demos.test_training_demos import TRAIN
 
@@ -28,6 +33,31 @@ def page_of(finished):
         return finished(*RUN[name])[0] / "index.html"
 
     return page_of
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+    """Return the book of a site without pages."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "demos").mkdir()
+    copy_beside(folder)
+    return Book(*book(), folder)
+
+
+@pytest.fixture
+def in_frame(page_of, contents):
+    """Give in_frame(name): a demo's page on the site."""
+
+    def in_frame(name):
+        page = page_of(name)
+        run = contents.out / "demos" / name
+        if not run.exists():
+            run.symlink_to(page.parent)
+        path = contents.out / f"demo-{name}.html"
+        path.write_text(document(page_of_demo(contents, name), ""), "utf-8")
+        return path
+
+    return in_frame
 
 
 def read(page_of, name):
@@ -80,6 +110,13 @@ def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_80_line
 # ------------------------------------------------------------------ in a real browser
 
 
+def assert_picture_first(page):
+    """Assert that the picture stands below the finding, and above the claim and the facts."""
+    parts = (".finding", ".opening .beside", ".claim", ".facts")
+    tops = [page.locator(part).first.bounding_box()["y"] for part in parts]
+    assert tops == sorted(tops)
+
+
 @pytest.mark.parametrize("name", SEEN)
 def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen_reader(
     name, page_of, visit, serious
@@ -87,6 +124,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
     path = page_of(name)
     page = visit(path, viewport={"width": 400, "height": 800}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert_picture_first(page)
     page.emulate_media(media="print", color_scheme="light")
     folded = "[...document.querySelectorAll('details > :not(summary)')]"
     hidden = f"{folded}.filter(e => !e.offsetHeight && !e.querySelector('iframe'))"
@@ -113,3 +151,34 @@ def test_a_page_leads_only_to_what_is_there_and_loads_nothing(name, page_of):
         assert there, address
     assert not re.search(r"@import|url\((?!#)", page)
     assert set(re.findall(r"https?://[^/\" &;<]+", page)) <= {"http://www.w3.org"}
+
+
+# ------------------------------------------------------------------ the same content, on the site
+
+
+@every_page
+def test_the_site_has_the_finding_first_and_what_is_around_a_page(name, page_of, in_frame):
+    path = in_frame(name)
+    page = path.read_text("utf-8")
+    places = [page.find(part) for part in ('class="opening"', 'class="facts"', "<h2 id=")]
+    assert 'class="finding"' in page[: places[1]] and sorted(places) == places
+    assert 'class="question"' not in page or page.index('class="question"') < places[1]
+    links = re.findall(r'href="(?!data:|#)([^"]*)"', page)
+    assert {file for _, file in HEADER} <= set(links) and ' rel="next"' in page
+    assert any(link.startswith(f"{CHAPTERS[name]}-") for link in links)
+    asked = re.findall(r'<[^>]* src="(?!data:)([^"]*)"', page)
+    assert all((path.parent / address).is_file() for address in asked)
+    assert 'srcdoc="' not in page and not re.search(r"<script(?! defer src=)", page)
+    alone = page_of(name).read_text("utf-8")
+    for part in ('<div class="finding">.*?</div>', '<div class="question">.*?</details></div>'):
+        assert re.findall(part, page, re.DOTALL) == re.findall(part, alone, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_on_a_phone_a_page_of_the_site_fits_and_has_its_picture_first(
+    name, in_frame, look, serious
+):
+    page = look(in_frame(name), width=390, scheme="dark", is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert_picture_first(page)
+    assert not serious(page, drawn=False)

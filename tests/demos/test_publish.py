@@ -8,10 +8,15 @@ import pytest
 
 import demos
 from demos import options
-from demos.pages.page import page_alone
+from demos.pages.content import saved
+from demos.pages.page import Page, page_alone
+from demos.pages.source import Source
 from demos.pages.tables import figure, inlined, printed, table
 from demos.pages.templates import fill, parts
 from demos.pages.text import inline, set_text
+from demos.site._book import Book
+from demos.site._contents import book
+from demos.site._document import document
 from tests.demos.running import ROOT, python
 
 HOSTILE = '</script><b>&"'
@@ -95,10 +100,10 @@ one.png: {HOSTILE}|two.png: A graph of 2|three.png: M. {HOSTILE}: high|We found 
 (6 %, 50 %?)|   An answer.|got 50.0%: FAILED|The page: {folder}/index.html|0 of 1 checks passed"""
     assert_in_order(said, done.stdout)
     assert done.returncode == 1 and "Failed:" in done.stderr
-    page = f"""A sentence below it|seed 0|This run failed 1 of its 1 marks|got 50.0%|A claim|
-We found 97.5%.|M|A question|An answer|stands below|Set-up The code|A silent cell|is prose.|silent|
-that says|A function says this|{HOSTILE}|The code|What came of it|Another answer.|The code|Try it|
-This change, in a text of two lines?|0 of 1 checks passed"""
+    page = f"""A sentence below it|This run failed 1 of its 1 marks|got 50.0%|We found 97.5%.|
+A claim|M|A question|An answer|seed 0|stands below|Set-up The code|A silent cell|is prose.|The code|
+silent|that says|A function says this|{HOSTILE}|The code|What came of it|Another answer.|The code|
+Try it|This change, in a text of two lines?|0 of 1 checks passed"""
     assert_in_order(page, shown(folder))
     assert printed("    a  = `b`\n\nIt *is* `b`.") == "    a  = `b`\n\nIt is b."
     assert "page.end()" not in shown(folder) and "--quick run" not in shown(folder)
@@ -107,7 +112,7 @@ This change, in a text of two lines?|0 of 1 checks passed"""
 def test_pictures_are_saved_and_inlined_with_ids_of_their_own(ran):
     folder, page = ran[0], (ran[0] / "index.html").read_text("utf-8")
     names = {f"{name}.{ending}" for name in ("one", "two", "three") for ending in ("svg", "png")}
-    names |= {"index.html", "steps.html", "small.png"}
+    names |= {"index.html", "content.json", "steps.html", "small.png"}
     assert {path.name for path in folder.iterdir()} == names
     width, height = struct.unpack(">II", (folder / "small.png").read_bytes()[16:24])
     assert 480 <= width <= 490 and 50 <= height < 300  # its figure is wide
@@ -130,6 +135,29 @@ def test_all_text_is_escaped_and_a_reader_moves_and_guesses(ran, visit):
     tab.get_by_role("button", name="50 %").click()
     tab.frames[1].locator(".tick").last.click()
     assert picture.get_attribute("alt") == "1. low" and answer.is_visible()
+
+
+def test_the_site_sets_the_same_content_in_its_frame_while_the_file_is_the_same(ran, capsys):
+    folder = ran[0]
+    contents = Book(*book())
+    source = Source("fake", "fake.py", DEMO)
+    content = saved(source, folder)
+    body = content.body(contents.links, lambda of: contents.code(source, of[0], of[-1]), [])
+    page = document(Page("a.html", HOSTILE, body, ""), "")
+    scripts = re.findall("<script[^>]*>", page)
+    assert len(scripts) == page.count("</script") and all(" src=" in x for x in scripts)
+    assert "<b>&" not in page and "srcdoc" not in page
+    assert page.count('<iframe title="steps" src="demos/fake/steps.html">') == 1
+    alone = (folder / "index.html").read_text("utf-8")
+    for part in (
+        '<div class="finding">.*?</div>',
+        '<div class="slider">.*?</div>',
+        "<svg .*?</svg>",
+    ):
+        found = re.findall(part, page, re.DOTALL)
+        assert found and found == re.findall(part, alone, re.DOTALL)
+    later = Source("fake", "fake.py", DEMO + "# A change.\n")
+    assert not saved(later, folder).parts and "has changed since its run" in capsys.readouterr().out
 
 
 def test_a_notebook_shows_each_part_and_writes_no_page(tmp_path, monkeypatch):

@@ -62,13 +62,9 @@ def test_nothing_in_the_data_ends_its_element():
     assert "<" not in data(hard) and json.loads(data(hard)) == hard
 
 
-def test_a_training_that_has_not_run_is_a_command_and_no_link(tmp_path):
-    contents = Book(*book(), tmp_path)
-    assert "python -m demos reverse</code>, 8 s" in learns(contents)
-    assert "href" not in learns(contents)
-    (tmp_path / "demos" / "reverse").mkdir(parents=True)
-    (tmp_path / "demos" / "reverse" / "index.html").touch()
-    assert learns(contents).count('href="demos/reverse/index.html"') == 1
+def test_a_training_leads_to_its_page_and_says_its_command():
+    assert "python -m demos reverse</code>, 8 s" in learns()
+    assert re.findall('href="(.*?)"', learns()) == ["demo-reverse.html", "demo-induction.html"]
 
 
 def test_the_ratios_in_the_text_are_those_of_attention(folder):

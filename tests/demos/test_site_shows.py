@@ -4,16 +4,19 @@ import importlib
 import itertools
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 from demos import files
+from demos._files import CHAPTERS
 from demos.learn import EXERCISES
 from demos.learn import _pages as learn
 from demos.learn._running import Answer
 from demos.learn.exercises import number, solution, stub
 from demos.museum import _pages as museum
 from demos.museum.exhibits import NAMES, difference, exhibit, source
+from demos.pages.page import LIST, PAGE, page_alone
 from demos.site import _demos
 from demos.site._book import Book
 from demos.site._chapters import page_of_chapter
@@ -97,12 +100,27 @@ def test_what_a_check_says_is_shown_as_text(contents, monkeypatch):
     assert "law: &lt;/script&gt;&lt;b&gt;&amp;amp;\n  &lt;/pre&gt;</pre>" in page
 
 
-def test_a_demo_that_was_run_has_a_link_to_its_page(pages, tmp_path):
-    assert "demos/reverse/index.html" not in pages["demos.html"]
-    (tmp_path / "demos" / "reverse").mkdir(parents=True)
-    (tmp_path / "demos" / "reverse" / "index.html").write_text("", encoding="utf-8")
-    listed = document(_demos.pages(Book(*book(), tmp_path))[0], "")
-    assert listed.count('<a href="demos/reverse/index.html">') == 1
+@pytest.mark.parametrize("name", files())
+def test_a_demo_that_has_not_run_is_a_card_and_a_page_with_its_command_and_code(name, pages):
+    command = f"python -m demos {name}"
+    page = pages[f"demo-{name}.html"]
+    assert f"<code>{command}</code>" in pages["demos.html"] and command in page
+    assert 'class="finding"' not in page and "checks passed" not in page
+    before, _, code = page.partition('<div class="facts">')
+    assert '<div class="ln"' not in before and 'data-n="' in code
+    assert re.search(rf'<a href="{re.escape(CHAPTERS[name])}-[\w-]+.html">', code)
+
+
+def test_no_page_that_a_demo_has_written_alone_stays_in_the_site(tmp_path):
+    ours, theirs = ("index.html", "recall/index.html"), ("sort/index.html", "recall/steps.html")
+    for name in (*ours, *theirs):
+        (tmp_path / "demos" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "demos" / name).write_text("<title>mine</title>", "utf-8")
+    for name, generator in zip(ours, (LIST, PAGE), strict=True):
+        (tmp_path / "demos" / name).write_bytes(page_alone(name, [], generator=generator))
+    _demos.remove_pages(tmp_path)
+    left = {path.relative_to(tmp_path / "demos") for path in tmp_path.rglob("*.html")}
+    assert left == set(map(Path, theirs))
 
 
 def test_a_demo_shows_the_small_picture_of_its_run_here_or_the_one_that_is_kept(tmp_path):

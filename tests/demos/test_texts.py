@@ -233,7 +233,7 @@ def test_a_page_says_what_it_calls_dead_and_which_graph_is_which(ran, name):
 def test_the_demo_leaves_its_pictures_and_two_graphs_on_one_colour_scale(ran, name):
     (folder, _), stems = ran(name), TEXTS[name].pictures.split()
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
-    expected |= {"index.html", "steps.html", "small.png"}
+    expected |= {"index.html", "content.json", "steps.html", "small.png"}
     assert {path.name for path in folder.iterdir() if path.suffix != ".safetensors"} == expected
     assert_light(folder)
     graphs = [(folder / f"{stem}.svg").read_text("utf-8") for stem in stems[:2]]

@@ -61,7 +61,8 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_its_trainings_and_its_page(
     assert done.returncode == 0, done.stderr
     pictures, trainings = TRAIN[name]
     expected = {f"{stem}.{ending}" for stem in pictures for ending in ("png", "svg")}
-    expected |= {f"{stem}.safetensors" for stem in trainings} | {"index.html", "small.png"}
+    expected |= {f"{stem}.safetensors" for stem in trainings}
+    expected |= {"index.html", "content.json", "small.png"}
     assert {path.name for path in folder.iterdir()} == expected
     assert_light(folder)
     assert re.search(r"\n\d+ of \d+ checks passed; --marks shows them\n$", done.stdout)
