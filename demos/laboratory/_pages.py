@@ -16,7 +16,7 @@ from markupsafe import Markup
 from attention import attention
 from attention.scaling import typical_query
 from demos._files import docstring, files, seconds
-from demos.laboratory import explorable
+from demos.laboratory import _gpt, explorable
 from demos.pages.book import Book
 from demos.pages.page import Page
 from demos.pages.templates import ENVIRONMENT, fill, parts
@@ -59,7 +59,7 @@ def learns(book: Book) -> Markup:
 
 
 def write_explorables(folder: Path) -> None:
-    """Write the scripts, and the page that steps through a head with the scale and without it."""
+    """Write the scripts, and the pages that step: a head with the scale and without it, a GPT."""
     d_k, keys, seed = softmax.CASES["extreme"]
     q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
     both = []
@@ -76,6 +76,8 @@ def write_explorables(folder: Path) -> None:
     limits = (1e-6, 1.0)
     title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
     both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
+    title = f"A GPT of {_gpt.BLOCKS} blocks"
+    _gpt.steps().save(folder / _gpt.STEPPED, title=title, limits=_gpt.limits())
     _, script, style = explorable.parts(0)
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
     ours = ":root { --on: var(--ink); --box: var(--raised); }\n"
@@ -92,6 +94,7 @@ def pages(book: Book) -> list[Page]:
         "belongs": book.links("chapters 3.6, 11 and 16"),
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],
+        "columns": _gpt.columns(),
         "explorable": Markup(explorable.parts(0)[0]),
     }
     pages = []
