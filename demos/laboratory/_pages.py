@@ -21,7 +21,7 @@ from demos.pages.book import Book
 from demos.pages.page import Page
 from demos.pages.templates import ENVIRONMENT, fill, parts
 from demos.pages.text import inline, sections
-from demos.pictures import softmax
+from demos.pictures import kept, softmax
 from demos.pictures.bars import bars
 from minigrad import Steps, Tensor
 from minigrad.runs.saving import write_whole
@@ -95,6 +95,7 @@ def pages(book: Book) -> list[Page]:
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],
         "columns": _gpt.columns(),
+        "picture": kept,
         "explorable": Markup(explorable.parts(0)[0]),
     }
     pages = []
