@@ -87,8 +87,8 @@ def shown(visit, tmp_path):
         css = (PAGES / "site.css").read_text(encoding="utf-8")
         path = tmp_path / f"{name}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
-        body = f"<style>{css}</style><body class=chapter><main>{picture}</main><script>{script}</script>"
-        path.write_text(head + body, encoding="utf-8")
+        body = f"<style>{css}</style><body class=chapter><main>{picture}</main>"
+        path.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
         page = visit(path, viewport={"width": 420, "height": 900}, **options)
         for i, value in enumerate(settings):
             page.locator("input").nth(i).fill(str(value))
