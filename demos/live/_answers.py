@@ -67,6 +67,7 @@ def stopped(error: BaseException) -> dict[str, Any]:
         names = dict.fromkeys(re.findall(r"\w+", code))
         known = frame.f_locals
         shapes = [f"{n} {known[n].shape}" for n in names if hasattr(known.get(n), "shape")]
-        arrays = f", with the shapes {', '.join(shapes)}" if shapes else ""
-        answer["reason"] = f"Line {number} is `{code}`{arrays}."
+        arrays = f"The shapes are {', '.join(shapes)}. " if shapes else ""
+        words = sentence(error).removeprefix(f"line {number}: ")
+        answer |= {"heading": f"It stops in line {number}: {code}", "reason": f"{arrays}{words}"}
     return answer

@@ -71,6 +71,13 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     if verdict["right"]:
         yours, books = values(place, message["define"])
         verdict |= of_the_value(verdict["heading"], yours, books, len(examples))
+    elif verdict["numbers"]:
+        yours, books = values(place, message["define"])
+        if differs(yours, books):
+            verdict["reason"] = (
+                f"The value is not the book's: {both_values(yours, books)} A VJP belongs to a value, "
+                f"so look at that first. {verdict['reason']}"
+            )
     if others and not verdict["right"]:
         told = f"Look at your other lines that are in use: {', '.join(others)}."
         verdict["reason"] = f"{verdict['reason']} {told}".lstrip()
@@ -89,15 +96,25 @@ def values(place: Place, text: str) -> tuple[float, float]:
     return yours, books
 
 
+def differs(yours: float, books: float) -> bool:
+    """Return whether two results of the small program differ by more than rounding."""
+    return not np.isclose(yours, books, rtol=1e-6, atol=0)
+
+
+def both_values(yours: float, books: float) -> str:
+    """Return a sentence that says what the small program computes."""
+    return f"The small program's L is {yours:.4g}, and {books:.4g} with our lines."
+
+
 def of_the_value(heading: str, yours: float, books: float, changed: int) -> dict[str, Any]:
     """Return what a verdict says instead if the derivatives are right, and the value is not.
 
     changed  how many examples of the page print something else
     """
     fault, reasons = "not all is as in the book", []
-    if not np.isclose(yours, books, rtol=1e-6, atol=0):
+    if differs(yours, books):
         fault = "it computes something else"
-        reasons.append(f"The small program's L is {yours:.4g}, and {books:.4g} with our lines.")
+        reasons.append(both_values(yours, books))
     if changed == 1:
         reasons.append("An example of this page prints something else.")
     elif changed:

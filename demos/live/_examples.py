@@ -201,6 +201,8 @@ def remember(file: str, text: str) -> None:
 def sentence(error: BaseException, above: Mapping[str, int] | None = None) -> str:
     """Return an exception as one sentence: the reader's line, and the exception's own words.
 
+    An error that says more, in lines, is returned in lines.
+
     above  of each text of a block, by its file name: how many lines of the block stand above it.
            A line in another text, as in a function of another block, is not named
     """
@@ -211,7 +213,9 @@ def sentence(error: BaseException, above: Mapping[str, int] | None = None) -> st
     if isinstance(error, SyntaxError):
         said = error.msg
         lines = lines or [error.lineno or 1]
-    words = " ".join(" ".join([said, *getattr(error, "__notes__", ())]).split())
+    words = " ".join([said, *getattr(error, "__notes__", ())])
+    if "\n" not in said.strip():
+        words = " ".join(words.split())
     where = f"line {lines[-1]}: " if lines else ""
     return f"{where}{type(error).__name__}: {words}".removesuffix(": ")
 

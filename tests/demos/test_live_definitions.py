@@ -79,7 +79,7 @@ def text(place, old, new):
 
 def off_in(picture):
     """Return how far off each box is, of those that are."""
-    return dict(re.findall(r"(\w+)</text>\s*<text[^>]*>\([^<]*, ([\d,.]+ %) off", picture))
+    return dict(re.findall(r">([^<]+)</text>\s*<text[^>]*>\([^<]*, ([\d,.]+ %) off", picture))
 
 
 # ------------------------------------------------------------------ verdicts
@@ -104,8 +104,8 @@ def test_a_broken_softmax_is_told_with_its_reason_its_sum_and_the_examples(ask):
     assert off_in(answer["picture"]) == {
         "q": "42 %",
         "k": "62 %",
-        "matmul": "63 %",
-        "multiply": "63 %",
+        "q·kᵀ": "63 %",
+        "0.5 × q·kᵀ": "63 %",
     }
     assert answer["picture"].count("✗") == 2 and answer["picture"].count("✓") == 6
 
@@ -287,7 +287,8 @@ def test_an_error_in_the_lines_is_a_sentence_and_changes_nothing(ask):
 
 def test_lines_that_fail_when_they_run_are_told(ask):
     answer, _ = ask(SOFTMAX, "@primitive\ndef softmax(x, /, axis=-1):\n    return nonsense\n")
-    assert answer["heading"] == "It stops. line 3: NameError: name 'nonsense' is not defined"
+    assert answer["heading"].startswith("It stops in line 3: ")
+    assert answer["reason"].endswith("NameError: name 'nonsense' is not defined")
     assert answer["picture"] is None
     assert [each["now"] for each in answer["examples"]] == [
         "NameError: name 'nonsense' is not defined"
@@ -304,12 +305,22 @@ def test_a_vjp_that_sends_nothing_is_told(ask):
 
 def test_a_line_that_stops_in_numpy_is_told_with_its_arrays(ask):
     answer, _ = ask(BY_HAND, text(BY_HAND, "G @ V.mT", "G @ V"))
-    assert answer["heading"].startswith("It stops. line 7: ValueError: matmul: Input operand 1 has")
-    assert answer["reason"] == "Line 7 is `dP = G @ V`, with the shapes G (4, 2), V (4, 2)."
+    assert answer["heading"] == "It stops in line 7: dP = G @ V"
+    said = "The shapes are G (4, 2), V (4, 2). ValueError: matmul: Input operand 1 has"
+    assert answer["reason"].startswith(said)
     turned = ("minigrad.ops.elementwise", "tanh")
     answer, _ = ask(turned, text(turned, "g * ", "g @ "))
-    assert "is a matrix product (@) written where * belongs?" in answer["heading"]  # (a hint)
-    assert answer["reason"].startswith("Line 3 is `return np.tanh(floats(x)), lambda g, y: g @ (")
+    assert "is a matrix product (@) written where * belongs?" in answer["reason"]  # (a hint)
+    code = "return np.tanh(floats(x)), lambda g, y: g @ ("
+    assert answer["heading"].startswith(f"It stops in line 3: {code}")
+
+
+def test_a_changed_value_is_told_before_its_vjp(ask):
+    answer, _ = ask(SOFTMAX, text(SOFTMAX, "        e / e.sum", "        2 * e / e.sum"))
+    assert answer["right"] is False and answer["numbers"]
+    assert answer["reason"].startswith("The value is not the book's: The small program's L is ")
+    answer = ask(SOFTMAX, "", FORGOTTEN)
+    assert "not the book's" not in answer["reason"]
 
 
 def test_attentions_scale_and_exchanged_gradients_are_told_as_such(ask):
@@ -537,12 +548,12 @@ def test_what_lines_that_fail_define_beside_is_taken_back(ask, beside):
 def test_lines_that_end_python_are_a_verdict(ask, place, end):
     decorator = lines_of(*place).splitlines()[0]
     answer, _ = ask(place, f"{decorator}\ndef softmax(x, /, axis=-1):\n    {end}\n")
-    assert answer["right"] is False and answer["heading"].startswith("It stops. line 3: ")
+    assert answer["right"] is False and answer["heading"].startswith("It stops in line 3: ")
 
 
 def test_a_loop_that_ends_python_is_a_verdict(ask):
     answer, heard = ask(LOOP, "def backward(root):\n    exit()\n")
-    assert not heard and answer["heading"].startswith("It stops. line 2: SystemExit")
+    assert not heard and answer["heading"] == "It stops in line 2: exit()"
     assert answer["loop"]["says"].startswith("Your loop stops: SystemExit")
 
 

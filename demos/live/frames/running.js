@@ -89,7 +89,9 @@ function print(text, into) {
 }
 
 function failure({ failed, trace }) {
-  const box = make("div", { className: "failed", role: "alert" }, make("b", { textContent: failed }));
+  const [sentence, ...more] = failed.split("\n");
+  const box = make("div", { className: "failed", role: "alert" }, make("b", { textContent: sentence }));
+  if (more.length) box.append(make("pre", { className: "plain", textContent: more.join("\n"), tabIndex: 0 }));
   if (trace) {
     const lines = make("pre", { textContent: trace, tabIndex: 0 });
     box.append(make("details", {}, make("summary", { textContent: "Traceback" }), lines));
