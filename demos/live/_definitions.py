@@ -75,8 +75,8 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
         yours, books = values(place, message["define"])
         if differs(yours, books):
             verdict["reason"] = (
-                f"The value is not the book's: {both_values(yours, books)} A VJP belongs to a value, "
-                f"so look at that first. {verdict['reason']}"
+                f"The value is not the book's: {both_values(yours, books)} A VJP belongs to a "
+                f"value, so look at that first. {verdict['reason']}"
             )
     if others and not verdict["right"]:
         told = f"Look at your other lines that are in use: {', '.join(others)}."
