@@ -6,12 +6,14 @@ from pathlib import Path
 
 from demos._files import CHAPTERS, DEMOS, KINDS, docstring, files, seconds
 from demos.pages.content import FOLDER, Part, saved
-from demos.pages.page import LIST, PAGE, Names, Page, one_of, written_by
+from demos.pages.page import LIST, PAGE, Page, one_of, written_by
 from demos.pages.source import Source
 from demos.pages.templates import fill, parts
 from demos.pages.text import inline, sentence
 from demos.site._book import Book
 from demos.site._notebooks import notebook
+
+LISTED = ("demos.html", "Demos")
 
 
 def pages(book: Book) -> list[Page]:
@@ -21,12 +23,7 @@ def pages(book: Book) -> list[Page]:
         "Each demo states a claim and runs it. The page of one that has been run has its findings."
     )
     of_demos = [page_of_demo(book, name) for name in files()]
-    return [one_of("Demos", _names(), 0, "Claims that run", sub, cards), *of_demos]
-
-
-def _names() -> Names:
-    """Return the addresses and the names of the list and of each demo's page."""
-    return [("demos.html", "Demos"), *((_page(name), name) for name in files())]
+    return [one_of("Demos", [LISTED], 0, "Claims that run", sub, cards), *of_demos]
 
 
 def _page(name: str) -> str:
@@ -79,15 +76,15 @@ def page_of_demo(book: Book, name: str) -> Page:
         *content.facts,
         "chapter " + parts.link(belongs.page, f"{belongs.number} " + inline(belongs.title)),
         parts.code(file.path),
-        # (`learn` asks for a folder on its command line.)
+        # (`learn` is not a notebook: it asks for a folder.)
         parts.link("exercises.html", "The exercises") if name == "learn" else notebook(name),
     ]
     book.index.append((name, "demo", _page(name)))
     code = lambda lines: book.code(file, lines.start, lines.stop - 1)
     beside = fill("site/demo.html", style=content.style)
     body = [beside, *content.body(book.links, code, facts)]
-    place = 1 + list(files()).index(name)
-    demo = one_of("Demos", _names(), place, *map(inline, content.title), *body)
+    names = [LISTED, *((_page(name), name) for name in files())]
+    demo = one_of("Demos", names, 1 + list(files()).index(name), *map(inline, content.title), *body)
     demo.kind += " demo"
     return demo
 
