@@ -27,9 +27,9 @@ def drawn(
 ) -> str:
     """Return a figure: a line for each name, the axes' names and ticks, and what it says."""
     (left, right), (bottom, top) = (np.log10([row[0], row[-1]]) for row in ticks)
-    wide, high = 300 / (right - left), 180 / (top - bottom)
+    wide, high = 330 / (right - left), 180 / (top - bottom)
     at = lambda x, y: place((64 - wide * left, 224 + high * bottom, wide, high), *np.log10([x, y]))
-    parts = [text(12, 24, axes[1], "start"), text(364, 266, axes[0], "end")]
+    parts = [text(12, 24, axes[1], "start"), text(394, 266, axes[0], "end")]
     for y in ticks[1]:
         parts.append(line([at(ticks[0][0], y), at(ticks[0][-1], y)], "closed"))
         parts.append(text(56, at(1, y)[1] + 5, number(y, 4), "end soft"))
@@ -39,14 +39,14 @@ def drawn(
         kind = LOOKS.get(label, "fore")
         parts.append(line([at(x, y) for x, y in points], kind))
         below = min(at(*points[-1])[1] + 5, below - 22)
-        parts.append(text(at(*points[-1])[0] + 8, below, label, f"start {kind}"))
+        parts.append(text(at(*points[-1])[0] + 5, below, label, f"start {kind}"))
     ends = [
         f"{label}: {number(points[0][1])} at {number(points[0][0], 4)}, {number(points[-1][1])} "
         f"at {number(points[-1][0], 4)}"
         for label, points in lines.items()
     ]
     alt = f"{axes[1]}, over {axes[0]}. {'; '.join(ends)}."
-    return figure(name, (478, 276), parts, alt, says)
+    return figure(name, (488, 276), parts, alt, says)
 
 
 def chain() -> str:

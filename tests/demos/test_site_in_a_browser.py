@@ -62,7 +62,9 @@ SHIFT = """() => new Promise((done) => {
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", [*KINDS, "4.1-finite-differences", "14-positions", "gpt"])
+@pytest.mark.parametrize(
+    "name", [*KINDS, "0-the-idea", "4.1-finite-differences", "14-positions", "gpt"]
+)
 def test_nothing_moves_while_a_page_is_loaded(visit, name, width):
     assert visit(name, width=width).evaluate(SHIFT) < 0.05
 
