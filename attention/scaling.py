@@ -38,7 +38,7 @@ median with it, from 20 repeats of 512 queries with the seed 0:
     d_k = 512        .0005         .24          4.5
     d_k = 1024        4e-6         .03          1.0
 
-(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and its picture call
+(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and pictures call
 the two "about 2,000 times smaller" and "about 5 times larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,

@@ -41,10 +41,11 @@ attention/laboratory         16 sweeps figures __init__
 demos                        _files _json_lines _training __init__
 demos/pages                  __init__ templates text source tables book page content publish
 demos                        _training_curves
+demos/live                   __init__ _loop
 demos/pictures               __init__ draws way_back *
 demos/pretrained             __init__ _loading _figures _heads _agreement _kept_heads _real_heads *
 demos/laboratory/explorable  __init__
-demos/laboratory             __init__ _figures _gradients _steps _trained _pages *
+demos/laboratory             __init__ _figures _gradients _steps _trained _gpt _pages *
 demos/first                  __init__ _back _cases _sweep *
 demos/tasks                  __init__ _counting *
 demos/texts/sources          __init__ *
@@ -55,7 +56,7 @@ demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
 demos/learn                  _mistakes _moving _pages *
-demos/live                   __init__ _examples _answers _chapter_0 _judging _definitions _breaks
+demos/live                   _examples _answers _chapter_0 _judging _definitions _breaks
 demos/live                   _exercises _reader _runtime _try *
 demos/speed/bench            __init__ rows by_hand by_hand_step programs race report *
 demos/speed                  __init__ *

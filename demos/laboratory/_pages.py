@@ -16,12 +16,12 @@ from markupsafe import Markup
 from attention import attention
 from attention.scaling import typical_query
 from demos._files import docstring, files, seconds
-from demos.laboratory import explorable
+from demos.laboratory import _gpt, explorable
 from demos.pages.book import Book
 from demos.pages.page import Page
 from demos.pages.templates import ENVIRONMENT, fill, parts
 from demos.pages.text import inline, sections
-from demos.pictures import softmax
+from demos.pictures import kept, softmax
 from demos.pictures.bars import bars
 from minigrad import Steps, Tensor
 from minigrad.runs.saving import write_whole
@@ -57,7 +57,7 @@ def learns() -> Markup:
 
 
 def write_explorables(folder: Path) -> None:
-    """Write the scripts, and the page that steps through a head with the scale and without it."""
+    """Write the scripts, and the pages that step: a head with the scale and without it, a GPT."""
     d_k, keys, seed = softmax.CASES["extreme"]
     q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
     both = []
@@ -74,6 +74,8 @@ def write_explorables(folder: Path) -> None:
     limits = (1e-6, 1.0)
     title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
     both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
+    title = f"A GPT of {_gpt.BLOCKS} blocks"
+    _gpt.steps().save(folder / _gpt.STEPPED, title=title, limits=_gpt.limits())
     _, script, style = explorable.parts(0)
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
     ours = ":root { --on: var(--ink); --box: var(--raised); }\n"
@@ -90,6 +92,8 @@ def pages(book: Book) -> list[Page]:
         "belongs": book.links("chapters 3.6, 11 and 16"),
         "by_hand": softmax.by_hand(),
         "softmax": softmax.texts(book.links)["softmax"],
+        "columns": _gpt.columns(),
+        "picture": kept,
         "explorable": Markup(explorable.parts(0)[0]),
     }
     pages = []

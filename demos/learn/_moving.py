@@ -2,7 +2,10 @@
 
 The file is JSON, and a page's Save and Load (demos/live/frames/exercises.js) know it too:
 
-    {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME]}
+    {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME], "read": [PAGE]}
+
+A page writes `read` too, the chapters that have been read there. A folder does not know them, and a
+page that loads a file without them keeps its own.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def as_ctrl_c(file: str, seconds: float) -> Iterator[None]:
 class Printed(io.TextIOBase):
     """A stdout that passes the first letters on, and forgets those that follow."""
 
-    left = LETTERS
+    left = 2 * LETTERS  # (so `shortened` sees that something follows)
 
     def write(self, text: str) -> int:
         """Print as much of the text as is left."""

@@ -1,4 +1,4 @@
-"""Twenty-four exercises, checked as you write them: derivatives by hand, rules, attention.
+"""Twenty-four exercises that answer back: derivatives by hand, rules, attention.
 
 You get a folder of your own with a file for each exercise, in which some lines are missing. This
 command looks for the first exercise that is not solved yet, runs its check on your file, and says

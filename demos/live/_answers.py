@@ -12,7 +12,6 @@ import numpy as np
 from demos.live._examples import sentence
 from minigrad import Graph
 
-COLUMNS = 6  # of a row that are shown
 OWN = "<your "  # how the file name of a reader's lines begins
 
 
@@ -20,20 +19,29 @@ def compared(what: str, yours: Any, moving: Any) -> dict[str, Any]:
     """Return the rows of two arrays beside each other, the worst first, with their sums."""
     columns = yours.shape[-1] if yours.ndim else 1
     pairs = list(zip(yours.reshape(-1, columns), moving.reshape(-1, columns), strict=True))
-    largest = np.abs(np.concatenate([yours.ravel(), moving.ravel()])).max()
+    numbers = np.concatenate([yours.ravel(), moving.ravel()])
+    largest = np.abs(numbers[np.isfinite(numbers)]).max(initial=0)
     digits = int(np.clip(3 - np.ceil(np.log10(largest)), 0, 6)) if largest > 0 else 1
 
     def text(x: float) -> str:
         rounded = f"{x:.{digits}f}"
         return rounded.removeprefix("-") if float(rounded) == 0 else rounded
 
+    def texts(part: Any) -> list[str]:
+        return [*(text(x) for x in part), text(part.sum())]
+
+    def apart(n: int) -> float:
+        return float(np.nan_to_num(np.abs(np.subtract(*pairs[n])).sum(), nan=np.inf))
+
+    worst_first = sorted(range(len(pairs)), key=apart, reverse=True)
+    a, b = pairs[worst_first[0]]
+    while texts(a) == texts(b) and digits < 9:
+        digits += 1
     rows = []
-    worst_first = sorted(range(len(pairs)), key=lambda n: -np.abs(np.subtract(*pairs[n])).sum())
     for n in worst_first:
-        a, b = pairs[n]
         place = f"row {n}" if len(pairs) > 1 else ""
-        yours, moving = ([text(x) for x in part[:COLUMNS]] for part in (a, b))
-        sums = [text(a.sum()), text(b.sum())]
+        (*yours, your_sum), (*moving, moving_sum) = map(texts, pairs[n])
+        sums = [your_sum, moving_sum]
         rows.append({"place": place, "yours": yours, "moving": moving, "sums": sums})
     return {"what": what, "rows": rows}
 
@@ -44,7 +52,7 @@ def picture(drawing: Graph) -> str | None:
     return svg and re.sub("<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
 
 
-def stopped(error: Exception) -> dict[str, Any]:
+def stopped(error: BaseException) -> dict[str, Any]:
     """Return the verdict on lines that raise an error: its words, the line, and its arrays."""
     answer = {"right": False, "heading": f"It stops. {sentence(error)}", "reason": ""}
     places = [
@@ -59,6 +67,7 @@ def stopped(error: Exception) -> dict[str, Any]:
         names = dict.fromkeys(re.findall(r"\w+", code))
         known = frame.f_locals
         shapes = [f"{n} {known[n].shape}" for n in names if hasattr(known.get(n), "shape")]
-        arrays = f", with the shapes {', '.join(shapes)}" if shapes else ""
-        answer["reason"] = f"Line {number} is `{code}`{arrays}."
+        arrays = f"The shapes are {', '.join(shapes)}. " if shapes else ""
+        words = sentence(error).removeprefix(f"line {number}: ")
+        answer |= {"heading": f"It stops in line {number}: {code}", "reason": f"{arrays}{words}"}
     return answer

@@ -71,7 +71,7 @@ def judged(name: str, *, alone: bool = True) -> dict[str, Any]:
         verdicts = {n: verdict(values[n].grad, seen[n]) for n in seen}
         spoils = {n: wrong_inputs(values, n, verdicts) for n in seen}
         verdicts = {n: replace(verdicts[n], wrong=spoils[n]) for n in seen}
-    except Exception as error:
+    except BaseException as error:  # (exit() too)
         return answer | stopped(error)
     spoiled = [n for n in seen if not verdicts[n].agrees]
     vertices = [vertex(values, n, verdicts.get(n)) for n in range(len(values))]
@@ -116,8 +116,10 @@ def wrong_inputs(values: list[Any], n: int, verdicts: dict[int, Verdict]) -> tup
     """
     inputs, wrong = values[n].inputs, []
     operation = getattr(idea, called(values[n]), None) if inputs else None
+    # (All operations share the code of the decorator's `run`. Another function is a helper that
+    # made the VJP.)
     if getattr(operation, "__code__", None) is not idea.matmul.__code__:
-        return ()  # (a VJP out of a function beside the rule)
+        return ()
     g = np.random.default_rng(0).standard_normal(values[n].array.shape)
     for i, x in enumerate(inputs):
         known = verdicts.get(values.index(x))
@@ -140,8 +142,10 @@ def called(value: Any) -> str:
 
 def verdict(gradient: Any, seen: Any) -> Verdict:
     """Return the verdict on the gradient of one value."""
-    off = float(np.linalg.norm(gradient - seen) / np.linalg.norm(seen))
-    return Verdict(True) if off <= ENOUGH else Verdict(False, off)
+    apart, true = float(np.linalg.norm(gradient - seen)), float(np.linalg.norm(seen))
+    if apart <= ENOUGH * true:
+        return Verdict(True)
+    return Verdict(False, apart / true if true else np.inf)
 
 
 def vertex(values: list[Any], n: int, found: Verdict | None) -> Vertex:

@@ -1,15 +1,13 @@
 """Live · Definitions: a reader's lines take the place of a definition, wherever it is known.
 
-Who has a function? Its module, the modules that import it, tables of operations, default
-arguments, closures. So none of them is given another function: the old one is made to do what the
-new one does, which reaches all of them at once.
+A function is known in its module, in modules that import it, in tables, defaults and closures. So
+the old function gets the new one's code, which reaches all of them.
 """
 
 from __future__ import annotations
 import __future__  # (the module, for the flag that our files are compiled with)
 
 import ast
-import doctest
 import importlib
 import textwrap
 import traceback
@@ -19,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from demos.live import _chapter_0, _judging
+from demos.live import _chapter_0, _judging, _loop
 from demos.live._answers import OWN
 from demos.live._examples import (
     RUNS,
     Post,
     Printed,
     Spaces,
+    examples_of,
     executed,
     remember,
     same,
@@ -44,7 +43,8 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     The answer, or None after {failed}, is the verdict of _judging.py, and
 
         examples  those of the page that no longer print what the book says, in their order: what
-                  is typed, what the book says, and what is printed now
+                  is typed, and what is printed now
+        loop      of chapter 0's `backward`: its steps, and what is said of them (_loop.py)
     """
     place = message["of"], message["name"]
     try:
@@ -56,6 +56,13 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     others = [
         dotted for other, dotted in LINES if (other, dotted) != place and is_new(other, dotted)
     ]
+    loop = None
+    if place == ("minigrad.idea", "backward"):
+        loop = _loop.walked() | {"text": message["define"]}
+        if _loop.ENDLESS in loop["says"]:  # (what runs it again would not end, either)
+            nothing = {"reason": "", "numbers": None, "message": "", "picture": None}
+            heading = {"right": False, "heading": loop["says"], "examples": []}
+            return nothing | heading | {"loop": loop}
     if of == "minigrad.idea":
         verdict = _chapter_0.judged(name, alone=not others)
     else:
@@ -64,10 +71,17 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     if verdict["right"]:
         yours, books = values(place, message["define"])
         verdict |= of_the_value(verdict["heading"], yours, books, len(examples))
+    elif verdict["numbers"]:
+        yours, books = values(place, message["define"])
+        if differs(yours, books):
+            verdict["reason"] = (
+                f"The value is not the book's: {both_values(yours, books)} A VJP belongs to a "
+                f"value, so look at that first. {verdict['reason']}"
+            )
     if others and not verdict["right"]:
         told = f"Look at your other lines that are in use: {', '.join(others)}."
         verdict["reason"] = f"{verdict['reason']} {told}".lstrip()
-    return verdict | {"examples": examples}
+    return verdict | {"examples": examples, "loop": loop}
 
 
 def values(place: Place, text: str) -> tuple[float, float]:
@@ -82,15 +96,25 @@ def values(place: Place, text: str) -> tuple[float, float]:
     return yours, books
 
 
+def differs(yours: float, books: float) -> bool:
+    """Return whether two results of the small program differ by more than rounding."""
+    return not np.isclose(yours, books, rtol=1e-6, atol=0)
+
+
+def both_values(yours: float, books: float) -> str:
+    """Return a sentence that says what the small program computes."""
+    return f"The small program's L is {yours:.4g}, and {books:.4g} with our lines."
+
+
 def of_the_value(heading: str, yours: float, books: float, changed: int) -> dict[str, Any]:
     """Return what a verdict says instead if the derivatives are right, and the value is not.
 
     changed  how many examples of the page print something else
     """
     fault, reasons = "not all is as in the book", []
-    if not np.isclose(yours, books, rtol=1e-6, atol=0):
+    if differs(yours, books):
         fault = "it computes something else"
-        reasons.append(f"The small program's L is {yours:.4g}, and {books:.4g} with our lines.")
+        reasons.append(both_values(yours, books))
     if changed == 1:
         reasons.append("An example of this page prints something else.")
     elif changed:
@@ -117,7 +141,7 @@ def judges(of: str, name: str) -> bool:
 def put(place: Place, text: str) -> None:
     """Execute lines in the module of a definition, and let them take its place.
 
-    Where they fail, all is as it was.
+    Where they fail, the module's names and the definition are as they were.
     """
     of, dotted = place
     module = importlib.import_module(of)
@@ -125,27 +149,38 @@ def put(place: Place, text: str) -> None:
     owner: Any = module
     for part in around:
         owner = getattr(owner, part)
-    made = made_by(textwrap.dedent(text), module, dotted)
-    if name not in made:
-        raise NameError(f"these lines define nothing that is called {name}")
-    new = made.pop(name)
-    before = LINES.get(place) or lines_of(*place)
-    if owner is module:
-        vars(module).update(made)  # (what the lines define beside it)
-    take_place(owner, name, new)
+    names, before = dict(vars(module)), LINES.get(place) or lines_of(*place)
     try:
+        made = made_by(textwrap.dedent(text), module, dotted)
+        if name not in made:
+            raise NameError(f"these lines define nothing that is called {name}")
+        new = made.pop(name)
+        if owner is module:
+            vars(module).update(made)  # (what the lines define beside it)
+        take_place(owner, name, new)
         decorate_again(place)
-    except BaseException:  # (a decorator that fails)
-        take_place(owner, name, made_by(before, module, dotted)[name])
+    except BaseException:  # (the lines, or a decorator that they define)
+        vars(module).clear()
+        vars(module).update(names)
+        take_place(owner, name, made_by(textwrap.dedent(before), module, dotted)[name])
         decorate_again(place)
         raise
     LINES[place] = text
 
 
 def take_place(owner: Any, name: str, new: Any) -> None:
-    """Let a new definition do what a module or a class has an old one for."""
-    if not became(vars(owner)[name], new):
-        setattr(owner, name, new)
+    """Let a new definition do what a module or a class has an old one for.
+
+    TypeError if it cannot: other modules know the old one. (Chapter 0 alone knows its own.)
+    """
+    if replaced_in_place(vars(owner)[name], new):
+        return
+    if isinstance(owner, ModuleType) and owner.__name__ != "minigrad.idea":
+        raise TypeError(
+            f"these lines make another kind of thing than the book's {name}: is its decorator "
+            "missing?"
+        )
+    setattr(owner, name, new)
 
 
 def decorate_again(place: Place) -> None:
@@ -156,7 +191,7 @@ def decorate_again(place: Place) -> None:
 
 
 def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
-    """Return what lines define when they are executed in a module, which they do not change.
+    """Return what lines define when they are executed in a module. (`global` changes it.)
 
     The lines of a method are executed in a class of the same name.
     """
@@ -174,12 +209,14 @@ def made_by(text: str, module: ModuleType, dotted: str) -> dict[str, Any]:
     return dict(vars(made[around[-1]])) if around else made
 
 
-def became(old: Any, new: Any) -> bool:
+def replaced_in_place(old: Any, new: Any) -> bool:
     """Make an old function or class do what a new one does; return whether that is possible."""
     if isinstance(old, type) and isinstance(new, type):
-        for name, each in vars(new).items():
-            if isinstance(each, FunctionType) and not became(vars(old).get(name), each):
-                setattr(old, name, each)
+        for name, method in vars(new).items():
+            if not isinstance(method, FunctionType):
+                continue
+            if not replaced_in_place(vars(old).get(name), method):
+                setattr(old, name, method)
         return True
     if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
         return False
@@ -232,19 +269,16 @@ def changed(of: str) -> Iterator[dict[str, str]]:
     """Yield each example of a module's page that does not print what stands in the book."""
     space = Spaces()[of]
     for docstring in docstrings(source(of)):
-        for example in doctest.DocTestParser().get_examples(docstring):
-            file = f"<doctest example, run {next(RUNS)}>"
-            remember(file, example.source)
-            out = Printed(lambda **_: None)
-            code = compile(example.source, file, "single", dont_inherit=True)
-            error = executed(code, space, out, out.post)
-            printed, want = out.end(), example.want
+        for step in examples_of(docstring, f"example, run {next(RUNS)}"):
+            out, example = Printed(lambda **_: None), step.example
+            error = executed(step.code, space, out, out.post)
+            printed, want = out.taken(), example.want
             if error is not None:
                 words = traceback.format_exception_only(error)[-1]
                 printed, want = words, example.exc_msg or ""
             if not same(printed, example, want):
                 now = printed if error is None else printed.partition("\n")[0]
-                yield {"typed": example.source, "book": example.want, "now": now}
+                yield {"typed": example.source, "now": now}
             if error is not None and not example.exc_msg:
                 break  # (what follows in the docstring lacks what this line makes)
 

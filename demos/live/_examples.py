@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 Post = Callable[..., None]  # sends its keywords as one message
 Space = dict[str, Any]
+Files = dict[Path, tuple[int, int]]  # of each file: its time and its size
 
 LETTERS = 20_000  # how much of what a block prints is sent
 TRACE = 4_000  # letters of a traceback
@@ -58,38 +59,40 @@ class Step(NamedTuple):
 
 
 class Printed(io.TextIOBase):
-    """A stdout that sends its text on, a few times a second, and forgets what is too much."""
+    """The stdout of a block: it sends its text on, a few times a second, and not too much of it."""
 
     def __init__(self, post: Post) -> None:
         self.post = post
-        self.whole: list[str] = []  # what is compared with the book
+        self.printed: list[str] = []  # since the last `taken`
         self.waiting: list[str] = []
-        self.left, self.last, self.cut = LETTERS, 0.0, False
+        self.left, self.last, self.is_cut = LETTERS, 0.0, False
 
     def write(self, text: str) -> int:
-        """Keep the text, and send what is kept if the last message was a while ago."""
+        """Keep the text; send what waits if it ends a line and the last message was a while ago."""
         kept = text[: self.left]
         self.left -= len(kept)
-        self.cut |= len(kept) < len(text)
         if kept:
-            self.whole.append(kept)
+            self.printed.append(kept)
             self.waiting.append(kept)
-            if kept.endswith("\n") and time.monotonic() - self.last > PAUSE:
-                self.flush()
+        if len(kept) < len(text) and not self.is_cut:
+            self.is_cut = True
+            self.waiting.append(f"\n… (only the first {LETTERS:,} letters are shown)\n")
+            self.flush()
+        elif kept.endswith("\n") and time.monotonic() - self.last > PAUSE:
+            self.flush()
         return len(text)
 
     def flush(self) -> None:
-        """Send what is kept."""
+        """Send what waits."""
         if self.waiting:
             self.post(out="".join(self.waiting))
         self.waiting, self.last = [], time.monotonic()
 
-    def end(self) -> str:
-        """Send what is left, and return all of it."""
-        if self.cut:
-            self.waiting.append(f"\n… (only the first {LETTERS:,} letters are shown)\n")
+    def taken(self) -> str:
+        """Send what waits, and return what was printed since the last call."""
         self.flush()
-        return "".join(self.whole)
+        text, self.printed = "".join(self.printed), []
+        return text
 
 
 def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
@@ -103,11 +106,12 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
         post(failed=sentence(error), trace=trace(error))
         return False
     above = {step.code.co_filename: step.above for step in steps}
+    out = Printed(post)
     for i, step in enumerate(steps):
         post(begin=i)
-        out = Printed(post)
-        error = executed(step.code, space, out, post, is_own=step.example is None)
-        printed, example = out.end(), step.example
+        example = step.example
+        error = executed(step.code, space, out, post, before if example is None else None)
+        printed = out.taken()
         if error is not None:
             words = traceback.format_exception_only(error)[-1]
             if not (example and example.exc_msg and same(words, example, example.exc_msg)):
@@ -123,15 +127,18 @@ def run(message: dict[str, Any], post: Post, spaces: Spaces) -> bool:
 
 
 def executed(
-    code: CodeType, space: Space, out: Printed, post: Post, *, is_own: bool = False
+    code: CodeType, space: Space, out: Printed, post: Post, before: Files | None = None
 ) -> BaseException | None:
     """Execute a statement whose value is printed, as Python's prompt does; return its error.
 
-    Of the reader's own lines a path is not printed: the file is shown.
+    before  for a reader's own lines: the files before the run. The path of a newer one is not
+            printed, since the file is shown
     """
 
     def display(value: Any) -> None:
-        if value is None or (is_own and isinstance(value, Path)):
+        if value is None:
+            return
+        if before is not None and isinstance(value, Path) and value.resolve() in newer(before):
             return
         space["_"] = value
         print(repr(value))
@@ -153,13 +160,18 @@ def executed(
 
 def taken_apart(text: str, name: str) -> Iterator[Step]:
     """Yield the examples of a doctest, or the statements of plain code."""
-    if not text.lstrip().startswith(">>>"):
-        file = f"<{name}>"
-        remember(file, text)
-        for node in ast.parse(text, file).body:
-            code = compile(ast.Interactive([node]), file, "single", dont_inherit=True)
-            yield Step(code, None, 0)
+    if text.lstrip().startswith(">>>"):
+        yield from examples_of(text, name)
         return
+    file = f"<{name}>"
+    remember(file, text)
+    for node in ast.parse(text, file).body:
+        code = compile(ast.Interactive([node]), file, "single", dont_inherit=True)
+        yield Step(code, None, 0)
+
+
+def examples_of(text: str, name: str) -> Iterator[Step]:
+    """Yield the examples of a doctest or of a docstring."""
     above = 0
     for i, each in enumerate(doctest.DocTestParser().get_examples(text)):
         file = f"<doctest {name}[{i}]>"  # (the names and lines that doctest gives)
@@ -189,6 +201,8 @@ def remember(file: str, text: str) -> None:
 def sentence(error: BaseException, above: Mapping[str, int] | None = None) -> str:
     """Return an exception as one sentence: the reader's line, and the exception's own words.
 
+    An error that says more, in lines, is returned in lines.
+
     above  of each text of a block, by its file name: how many lines of the block stand above it.
            A line in another text, as in a function of another block, is not named
     """
@@ -199,7 +213,9 @@ def sentence(error: BaseException, above: Mapping[str, int] | None = None) -> st
     if isinstance(error, SyntaxError):
         said = error.msg
         lines = lines or [error.lineno or 1]
-    words = " ".join(" ".join([said, *getattr(error, "__notes__", ())]).split())
+    words = " ".join([said, *getattr(error, "__notes__", ())])
+    if "\n" not in said.strip():
+        words = " ".join(words.split())
     where = f"line {lines[-1]}: " if lines else ""
     return f"{where}{type(error).__name__}: {words}".removesuffix(": ")
 
@@ -217,7 +233,7 @@ def trace(error: BaseException) -> str:
 
 def is_readers(file: str) -> bool:
     """Return whether a file name is one that `remember` was given, and not Python's own."""
-    return file.startswith("<") and not file.startswith("<frozen")
+    return file.startswith("<") and file in linecache.cache
 
 
 def nobody_answers(prompt: object = "", /) -> str:
@@ -225,21 +241,25 @@ def nobody_answers(prompt: object = "", /) -> str:
     raise EOFError("input() has nobody to answer here: write the value into the lines")
 
 
-def files() -> dict[Path, tuple[int, int]]:
-    """Return the files of the working folder, with their times and sizes."""
+def files() -> Files:
+    """Return the files in the working folder and in folders there, with their times and sizes."""
     found = {}
-    for path in Path.cwd().iterdir():
+    for path in Path.cwd().rglob("*"):
         if path.is_file():
             found[path] = (path.stat().st_mtime_ns, path.stat().st_size)
     return found
 
 
-def show(before: dict[Path, tuple[int, int]], post: Post) -> None:
+def newer(before: Files) -> list[Path]:
+    """Return the files that were written since."""
+    return sorted(path for path, state in files().items() if before.get(path) != state)
+
+
+def show(before: Files, post: Post) -> None:
     """Send each file that was written since."""
-    for path, state in sorted(files().items()):
-        if before.get(path) == state:
-            continue
+    for path in newer(before):
+        name = path.relative_to(Path.cwd()).as_posix()
         if path.suffix in TEXTS:
-            post(shown=path.name, text=path.read_text("utf-8", "replace"))
+            post(shown=name, text=path.read_text("utf-8", "replace"))
         else:
-            post(shown=path.name, base64=base64.b64encode(path.read_bytes()).decode())
+            post(shown=name, base64=base64.b64encode(path.read_bytes()).decode())

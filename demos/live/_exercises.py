@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any
 
 from demos.learn import EXERCISES
-from demos.learn._running import LETTERS, Answer, Clock, in_time, limit_of, shown
+from demos.learn._running import Answer, Clock, in_time, limit_of, shown
 from demos.learn.exercises import changes, stub
 from demos.live._examples import Post, Printed
 
@@ -35,8 +35,7 @@ def check(message: dict[str, Any], post: Post, clock: Clock) -> dict[str, Any]:
             Path(folder, f"{each}.py").write_text(text, "utf-8")
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             found: Answer = in_time(Path(folder, f"{name}.py"), name, seconds, clock)
-    printed = out.end()[:LETTERS]
-    return shown(found._replace(printed=printed))._asdict()
+    return shown(found._replace(printed=out.taken()))._asdict()
 
 
 def compare(message: dict[str, Any]) -> list[str]:

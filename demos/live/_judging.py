@@ -65,20 +65,20 @@ def judged(of: str, name: str) -> dict[str, Any]:
             if t.grad.shape != t.shape:
                 raise ValueError(
                     f"the gradient of {t.name} has the shape {t.grad.shape}, and {t.name} has "
-                    f"{t.shape}"
+                    f"{t.shape}: the shares of a broadcast input belong added up"
                 )
             t.grad = None
         y = f(*tensors)
         with np.errstate(all="ignore"):
             program = Program(y)
             verdicts = program.verdicts(np.random.default_rng(SEED))
-    except Exception as error:
+    except BaseException as error:  # (exit() too)
         return answer | stopped(error) | {"picture": None}
     answer["picture"] = picture(graph(y, grads=True, verdicts=verdicts))
     spoiled = [t for t, verdict in verdicts.items() if verdict.agrees is False]
     if spoiled:
-        answer["numbers"] = numbers(program, *first_wrong(verdicts))
-    return answer | checked(f, tensors, bool(spoiled))
+        answer["numbers"] = numbers(program, *first_wrong(verdicts), formula_of(of, name))
+    return answer | checked(of, name, f, tensors, bool(spoiled))
 
 
 def end(of: str, name: str) -> float:
@@ -95,8 +95,10 @@ def small_program(of: str, name: str) -> tuple[Function, Inputs]:
     return program
 
 
-def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]:
-    """Return the verdict of gradcheck in words."""
+def checked(
+    of: str, name: str, f: Function, tensors: list[Tensor], spoiled: bool
+) -> dict[str, Any]:
+    """Return the verdict of gradcheck in words, for a definition of this name."""
     try:
         report = gradcheck(f, *tensors)
     except GradientError as error:
@@ -104,13 +106,17 @@ def checked(f: Function, tensors: list[Tensor], spoiled: bool) -> dict[str, Any]
         fault = "the gradient is wrong"
         if error.rule and error.input is None:
             fault, reason = f"{error.rule} has another value than its definition", ""
-        elif error.rule:
+        elif error.rule == "attention_backward":
+            fault = f"{name} gives a wrong gradient of {tensors[error.input or 0].name}"
+        elif error.rule and of.startswith("minigrad.ops."):
             fault = f"the rule {error.rule} is wrong, in its VJP for input {error.input}"
+        elif error.rule:  # (the lines are not a rule's: all rules use them)
+            fault = f"with these lines the gradient of input {error.input} of {error.rule} is wrong"
         if error.order == 2 and not spoiled:
             fault = f"the first derivative is right. To second order {fault}"
         heading = f"gradcheck: {fault}."
         return {"right": False, "heading": heading, "reason": reason, "message": str(error)}
-    except Exception as error:
+    except BaseException as error:
         return stopped(error)
     if spoiled or not report:
         heading = "gradcheck: the differences are too coarse to tell."
@@ -130,13 +136,22 @@ def first_wrong(verdicts: dict[Tensor, Verdict]) -> tuple[Tensor, str]:
 # ---------------------------------------------------------------- numbers
 
 
-def numbers(program: Program, t: Tensor, rule: str) -> dict[str, Any]:
+def numbers(program: Program, t: Tensor, rule: str, formula: str) -> dict[str, Any]:
     """Return the gradient at a tensor as the rules deliver it, and by differences."""
     trial = Trial(program.claims(t), 0, 0)
-    what = f"the small program's {t.name}"
-    if not t.name:
+    what = t.name
+    if not what:
         what = f"the input of {rule}" if rule else f"the result of {t.node.name}"
-    return compared(what, trial.gradient, by_elements(trial))
+    return compared(f"{what} in {formula}", trial.gradient, by_elements(trial))
+
+
+def formula_of(of: str, name: str) -> str:
+    """Return the small program that uses a definition, as a formula."""
+    if (of, name) in PROGRAMS:
+        return f"L = {FORMULAS[PROGRAMS[of, name]]}"
+    if (of, name) in QUERIES:
+        return f"L = ⟨pull, attention(f(x), k, v)⟩, where f uses {name.lstrip('_')}"
+    return f"L = ⟨pull, {name.lstrip('_')}⟩"
 
 
 # ---------------------------------------------------------------- programs
@@ -246,6 +261,14 @@ PROGRAMS: dict[tuple[str, str], Callable[[], tuple[Function, Inputs]]] = {
     ("minigrad.ops.fused", "linear"): of_a_linear_layer,
     ("minigrad.ops.classification", "_cross_entropy"): of_a_classifier,
     ("attention.scaled_dot_product", "attention_backward"): of_hand_written_attention,
+}
+FORMULAS = {
+    of_attention: "⟨pull, attention(q, k, v)⟩",
+    of_a_broadcast_bias: "⟨pull, attention(x + b, k, v)⟩",
+    of_a_norm: "⟨pull, layer_norm(x, gain, bias) w⟩",
+    of_a_linear_layer: "⟨pull, x w + b⟩",
+    of_a_classifier: "cross_entropy(x w, targets)",
+    of_hand_written_attention: "⟨pull, attention(q, k, v)⟩",
 }
 ANGLES = np.arange(6.0).reshape(3, 2)
 QUERIES: dict[tuple[str, str], tuple[Function, tuple[int, ...]]] = {  # f, and the shape of x

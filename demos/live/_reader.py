@@ -1,6 +1,7 @@
 """Live · Reader: the Python of a page. It gets questions as JSON, and answers as JSON.
 
-A page and its worker speak in strings of JSON, so that JavaScript keeps no Python object alive:
+After the first message, a page and its worker speak in strings of JSON, so that JavaScript keeps
+no Python object of an answer alive:
 
     page → worker  {runtime, code, numpy, viz}           once: addresses (frames/worker.js)
                    {id, run: TEXT, of: MODULE, name}     a block: a doctest, or plain code
@@ -41,12 +42,12 @@ from minigrad.graphs import draw_with
 
 def layout(drawn: Callable[[str], str], source: str) -> tuple[str, str]:
     """Return DOT text as SVG and as Graphviz's JSON."""
-    svg, lengths = json.loads(drawn(source))
-    return svg, lengths
+    svg, graphviz_json = json.loads(drawn(source))
+    return svg, graphviz_json
 
 
 def without_clock(file: str, seconds: float) -> AbstractContextManager[object]:
-    """Return a clock that never strikes."""
+    """Return a block that nothing interrupts."""
     return contextlib.nullcontext()
 
 
@@ -86,6 +87,6 @@ class Reader:
                 done = _exercises.check(message, post, self.clock)
             else:
                 done = _exercises.compare(message)
-        except Exception as error:  # (one that left this method would end the page's Python)
+        except BaseException as error:  # (one that left this method would end the page's Python)
             post(failed=_examples.sentence(error), trace=_examples.trace(error))
         post(done=done)

@@ -83,24 +83,24 @@ def our_code() -> bytes:
 
 def wrong_in_wheel(content: bytes) -> str:
     """Return the first file of a wheel that is not as the wheel's own RECORD says, or ""."""
+    name = "a list of its files"
     try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    except zipfile.BadZipFile:
-        return "a list of its files"
-    with archive:
-        names = {name for name in archive.namelist() if not name.endswith("/")}
-        record = next((name for name in names if name.endswith(".dist-info/RECORD")), "")
-        if not record:
-            return "a list of its files"
-        rows = csv.reader(io.StringIO(archive.read(record).decode()))
-        known = {name: sha for name, sha, _ in rows}
-        for name in sorted(names | {*known}):
-            if name not in names or name not in known:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = {name for name in archive.namelist() if not name.endswith("/")}
+            record = next((name for name in names if name.endswith(".dist-info/RECORD")), "")
+            if not record:
                 return name
-            found = hashlib.sha256(archive.read(name)).digest()
-            sha = "sha256=" + base64.urlsafe_b64encode(found).decode().rstrip("=")
-            if name != record and known[name] != sha:
-                return name
+            rows = csv.reader(io.StringIO(archive.read(record).decode()))
+            known = {row[0]: row[1] for row in rows if len(row) == 3}
+            for name in sorted(names | {*known}):
+                if name not in names or name not in known:
+                    return name
+                found = hashlib.sha256(archive.read(name)).digest()
+                sha = "sha256=" + base64.urlsafe_b64encode(found).decode().rstrip("=")
+                if name != record and known[name] != sha:
+                    return name
+    except Exception:  # (of many kinds: `zipfile` and `zlib` have read damaged bytes)
+        return name
     return ""
 
 
@@ -175,7 +175,7 @@ class Runtime:
         """Return the page of versions."""
         body = fill(
             "live/versions.html",
-            it=self,
+            runtime=self,
             pyodide=PYODIDE,
             viz=VIZ,
             graphviz=GRAPHVIZ,
@@ -194,13 +194,13 @@ def checked(folder: Path) -> Runtime:
             raise OSError(f"{folder} has no {name}: {how}")
         if digest((folder / name).read_bytes()) != sha:
             raise OSError(f"{folder / name} is not that of the version asked for: {how} anew")
-    numpy = json.loads((folder / LOCK).read_text("utf-8"))["packages"]["numpy"]
-    wheel = folder / numpy["file_name"]
+    there = Runtime(folder, is_official=True)
+    wheel = folder / there.wheel
     if not wheel.is_file():
         raise OSError(f"{folder} has no {wheel.name}: {how}")
     content = wheel.read_bytes()
-    if digest(content) == numpy["sha256"]:
-        return Runtime(folder, is_official=True)
+    if digest(content) == there.lock["packages"]["numpy"]["sha256"]:
+        return there
     if wrong := wrong_in_wheel(content):
         raise OSError(
             f"{wheel} is neither the wheel of Pyodide {PYODIDE} nor a whole copy of it: {wrong} is "

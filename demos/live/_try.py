@@ -1,7 +1,7 @@
 """Live · Try: a page with an editor, and programs to begin with.
 
-They are README's own, one of them with two lines of ours that print its loss, and the example at
-the head of the chapter on steps.
+Four are README's, of which two also print something of ours. The fifth is the example at the head
+of the chapter on steps, whose page is then saved.
 """
 
 from __future__ import annotations

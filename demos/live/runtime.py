@@ -2,8 +2,8 @@
 
     python -m demos runtime [DIR]
 
-DIR (out/runtime) gets Pyodide and viz.js, by `npm pack`, and NumPy's wheel, which must be there
-already: it is a file of Pyodide's release. Then `python -m demos site --runtime DIR` copies them
+DIR (out/runtime) gets Pyodide and viz.js by `npm pack`. NumPy's wheel is a file of Pyodide's
+release, which you put there yourself. Then `python -m demos site --runtime DIR` copies all of them
 beside the pages. Nothing is installed. A file is written whole or not at all.
 """
 

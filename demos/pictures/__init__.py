@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from demos.pages import page
-from demos.pages.templates import ENVIRONMENT
+from demos.pages.templates import ENVIRONMENT, parts
 from demos.pages.text import formula, inline
 
-CHAPTERS: dict[str, tuple[str, ...]] = {  # chapter → the modules of its pictures
+CHAPTERS: dict[
+    str, tuple[str, ...]
+] = {  # chapter → the modules of its pictures, or their functions
     "0": ("loop",),
     "1.2": ("node",),
     "2.1": ("waiting",),
@@ -37,6 +40,12 @@ CHAPTERS: dict[str, tuple[str, ...]] = {  # chapter → the modules of its pictu
     "14": ("dial",),
     "15.1": ("bypass",),
     "16": ("hill",),
+    "16.2": ("measured.chain",),
+    "16.3": ("measured.freezing",),
+    "16.4": ("measured.sharpness",),
+    "16.5": ("measured.basin",),
+    "16.6": ("measured.trained",),
+    "16.7": ("measured.neighbours",),
 }
 SHARED_SCRIPTS = {  # module → the scripts whose functions its own script calls
     "error": ("axes",),
@@ -44,6 +53,7 @@ SHARED_SCRIPTS = {  # module → the scripts whose functions its own script call
     "dial": ("axes",),
     "hill": ("draws", "axes"),
 }
+FOLDER = Path(__file__).parent
 # The macros of shapes.html, each a function that returns Markup: `shapes.rect(6, 34, 34, 34)`.
 shapes: Any = ENVIRONMENT.get_template("pictures/shapes.html").module
 
@@ -128,3 +138,10 @@ def data(given: object) -> Markup:
 def slider(name: str, low: float, high: float, start: float, step: float = 1) -> Markup:
     """Return a slider below its name and its value, which its script fills in."""
     return shapes.slider(formula(name), low, high, start, step)
+
+
+def kept(name: str, alt: str) -> Markup:
+    """Return a picture that is kept as a file, with its size."""
+    svg = (FOLDER / f"{name}.svg").read_text("utf-8")
+    size = [round(float(x)) for x in re.findall(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)[0]]
+    return parts.picture(name, alt, size)

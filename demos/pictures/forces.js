@@ -66,7 +66,7 @@ function drawn({ q, k, v, star }, { p, o, pulls, scale }) {
     parts[`weight-${j}`] = { width: fixed(130 * weight) };
     parts[`weight-number-${j}`] = { x: fixed(40 + 130 * weight), text: two(weight) };
     parts[`score-${j}`] = { x: fixed(pull > 0 ? 140 : 140 - length), width: fixed(length) };
-    parts[`score-number-${j}`] = { x: fixed(140 + (pull > 0 ? 1 : -1) * (length + 23 + (full > 48 ? 5 : 0))), text: `${full > 48 ? "»" : ""}${pull >= 0.005 ? "+" : ""}${two(pull)}` };
+    parts[`score-number-${j}`] = { x: fixed(140 + (pull > 0 ? 1 : -1) * (length + 26 + (full > 48 ? 5 : 0))), text: `${full > 48 ? "»" : ""}${pull >= 0.005 ? "+" : ""}${two(pull)}` };
   });
   point("o", o, 8, m.below);
   parts["pull-o"] = arrow(at(o), long(pulls.o));
@@ -106,18 +106,18 @@ function say(text) {
 // ---- What the reader moves.
 
 function show(text) {
-  const found = passes(now, scale);
-  for (const [name, attributes] of Object.entries(drawn(now, found))) {
+  const computed = passes(now, scale);
+  for (const [name, attributes] of Object.entries(drawn(now, computed))) {
     const part = find(`[data-part="${name}"]`);
     for (const [key, value] of Object.entries(attributes)) {
       if (key === "text") part.textContent = value;
       else part?.setAttribute(key, value);
     }
   }
-  say(text ?? sentence(found));
+  say(text ?? sentence(computed));
   bar.previousElementSibling.textContent = scale.toFixed(2);
   bar.setAttribute("aria-valuetext", scale.toFixed(2));
-  figure.dataset.found = JSON.stringify({ ...found, ...now });
+  figure.dataset.found = JSON.stringify({ ...computed, ...now });
 }
 const get = (name) => (name === "q" || name === "star" ? now[name] : now[name[0]][name[1]]);
 function put(name, place) {

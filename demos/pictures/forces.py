@@ -79,7 +79,7 @@ CHAPTER_11 = Scene(
 
 
 def passes(scene: Scene, scale: float) -> dict[str, Any]:
-    """Return what the engine finds in both passes; a pull goes against the gradient."""
+    """Return both passes, computed by the engine; a pull goes against the gradient."""
     q = Tensor([scene.q], requires_grad=True)
     k, v = (Tensor(rows, requires_grad=True) for rows in (scene.k, scene.v))
     z = scale * (q @ k.mT)
@@ -131,11 +131,11 @@ def _two(x: float) -> str:
     return f"{x + 0.0:.2f}"  # (and -0 is 0)
 
 
-def drawn(scene: Scene, found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def drawn(scene: Scene, computed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the attributes of every part that moves; `text` is what it says."""
     zero, unit = np.array(scene.zero), np.array([scene.unit, -scene.unit])
     at = lambda point: zero + unit * point
-    pulls, parts = found["pulls"], {}
+    pulls, parts = computed["pulls"], {}
 
     def line(start: Any, end: Any, weight: float) -> dict[str, Any]:
         ends = [f"{x:.1f}" for x in (*start, *end, 1 + 8 * weight)]
@@ -153,14 +153,14 @@ def drawn(scene: Scene, found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         )
         parts[f"name-{name}"] = {"x": f"{x:.1f}", "y": f"{y + 5:.1f}"}
 
-    q, o = at(scene.q), at(found["o"])
+    q, o = at(scene.q), at(computed["o"])
     parts["arrow-q"] = arrow(zero, q - zero, inside=False)
     parts["pull-q"] = arrow(q, unit * pulls["q"])
-    ends = np.cumsum(found["scale"] * pulls["z"][:, None] * scene.k, axis=0)
+    ends = np.cumsum(computed["scale"] * pulls["z"][:, None] * scene.k, axis=0)
     parts["sum"] = {"points": " ".join(map(_xy, [q, *(q + unit * ends)]))}
     point("q", scene.q, 3, SIDES["q"])
     parts["hull"] = {"points": " ".join(_xy(at(v)) for v in scene.v)}
-    for j, (k, v, p) in enumerate(zip(scene.k, scene.v, found["p"], strict=True)):
+    for j, (k, v, p) in enumerate(zip(scene.k, scene.v, computed["p"], strict=True)):
         radius = 5 + 20 * p**0.5
         parts[f"beam-{j}"] = line(zero, at(k), p)
         parts[f"mix-{j}"] = line(o, at(v), p)
@@ -175,10 +175,10 @@ def drawn(scene: Scene, found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         parts[f"weight-number-{j}"] = {"x": f"{40 + 130 * p:.1f}", "text": _two(p)}
         parts[f"score-{j}"] = {"x": f"{x:.1f}", "width": f"{length:.1f}"}
         parts[f"score-number-{j}"] = {
-            "x": f"{140 + side * (length + 23 + 5 * cut):.1f}",
+            "x": f"{140 + side * (length + 26 + 5 * cut):.1f}",
             "text": ("»" if cut else "") + ("+" if pull >= 0.005 else "") + _signed(pull),
         }
-    point("o", found["o"], 8, scene.below)
+    point("o", computed["o"], 8, scene.below)
     parts["pull-o"] = arrow(o, unit * pulls["o"])
     if scene.star:
         x, y = at(scene.star)
@@ -253,9 +253,9 @@ def panels(scene: Scene) -> dict[str, Markup]:
 
 def alt(scene: Scene) -> str:
     """Return the picture in words."""
-    found = passes(scene, scene.scale)
-    weights = ", ".join(f"{p:.2f}" for p in found["p"])
-    pull = ", ".join(number(x) for x in found["pulls"]["q"])
+    computed = passes(scene, scene.scale)
+    weights = ", ".join(f"{p:.2f}" for p in computed["p"])
+    pull = ", ".join(number(x) for x in computed["pulls"]["q"])
     end = "toward the star" if scene.star else "against g"
     return (
         f"Forward: q meets {len(scene.k)} keys, the weights {weights} mix the values, and the "

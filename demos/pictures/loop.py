@@ -1,80 +1,53 @@
-"""Pictures · The loop of chapter 0 walks back over five boxes, the newest first."""
+"""Pictures · The loop of chapter 0 and its lines: a step is what one line has changed."""
 
+import inspect
 import re
 
+from markupsafe import Markup
+
+from demos.live._loop import LINKS, values, walked
+from demos.pages.source import coloured
 from demos.pages.templates import fill
 from demos.pages.text import inline
-from demos.pictures import box, figure, line, number, shapes, text
-from minigrad.idea import Value, minus_log, multiply
+from demos.pictures import box, data, line, number, shapes, text
+from minigrad import idea
 
-PLACES = {"x": (48, 60), "c": (48, 175), "a": (172, 60), "b": (296, 115), "L": (418, 115)}
+PLACES = {"x": (62, 60), "c": (62, 195), "a": (206, 60), "b": (350, 128), "L": (494, 128)}
 MADE = {"a": "x · x", "b": "a · c", "L": "-log b"}
-LINKS = (("x", "a", -8), ("x", "a", 8), ("a", "b", 0), ("c", "b", 0), ("b", "L", 0))
-Turn = tuple[str, list[str], dict[str, float]]  # what is taken, what waits, and the gradients
-
-
-def walk() -> tuple[dict[str, Value], list[Turn]]:
-    """Return the values, and each turn of the loop."""
-    x, c = Value(2.0), Value(0.5)
-    a = multiply(x, x)
-    b = multiply(a, c)
-    named = {"x": x, "c": c, "a": a, "b": b, "L": minus_log(b)}
-    name = {id(value): letter for letter, value in named.items()}
-    root = named["L"]
-    root.grad = root.grad + 1
-    start = {letter: float(value.grad) for letter, value in named.items()}
-    waiting, turns = {root}, [("", ["L"], start)]
-    while waiting:  # (the loop of chapter 0, which notes each turn)
-        y = max(waiting, key=lambda value: value.time)
-        waiting.remove(y)
-        for x, vjp in zip(y.inputs, y.vjps, strict=True):
-            x.grad = x.grad + vjp(y.grad)
-            waiting.add(x)
-        order = sorted(waiting, key=lambda value: -value.time)
-        grads = {letter: float(value.grad) for letter, value in named.items()}
-        turns.append((name[id(y)], [name[id(value)] for value in order], grads))
-    return named, turns
+# Of each of LINKS: how far its arrow is below the middle, and where its number is.
+ARROWS = ((-9, 134, 42), (9, 134, 90), (0, 296, 84), (0, 206, 178), (0, 421, 119))
 
 
 def picture() -> str:
-    """Return the figure: at each turn the box that is taken, those that wait, and the gradients."""
-    named, turns = walk()
-    last = len(turns) - 1  # the turn that is seen until the script runs
-    parts = []
-
-    def seen(at: list[int], part: str) -> str:
-        listed = " ".join(map(str, at))
-        return shapes.group([part], data={"at": listed}, hidden=last not in at)
-
-    for start, end, up in LINKS:
-        (x, y), (u, v) = PLACES[start], PLACES[end]
-        edge = 46 if end == "L" else 40
-        ends = [(x + 40, y + up), (u - edge, v + up)]
-        turn = next(i for i, (taken, _, _) in enumerate(turns) if taken == end)
-        others = [i for i in range(len(turns)) if i != turn]
-        parts.append(seen(others, line(ends, "soft", tip=True)))
-        parts.append(seen([turn], line(ends[::-1], "back", tip=True)))
-    for letter, made in MADE.items():
-        x, y = PLACES[letter]
+    """Return the figure: the boxes at the end of the loop, and its lines beside them."""
+    named, steps = values(), walked()["steps"]
+    last, parts = steps[-1], []
+    for n, ((start, end, _), (down, x, y)) in enumerate(zip(LINKS, ARROWS, strict=True)):
+        (u, v), (s, t) = PLACES[start], PLACES[end]
+        ends = [(u + 47, v + down), (s - 48, t + down)]
+        ways = [line(ends, "soft", tip=True), line(ends[::-1], "back", tip=True)]
+        ways.append(text(x, y, last["sent"][n], "back"))
+        parts.append(shapes.group(ways, "link sent", {"link": n}))
+    for name, made in MADE.items():
+        x, y = PLACES[name]
         parts.append(text(x, y - 25, made, "soft"))
-    for letter, value in named.items():
-        x, y = PLACES[letter]
-        name = f"{letter} = {number(float(value.array))}"
-        for i, (taken, waiting, grads) in enumerate(turns):
-            kind = "now" if taken == letter else "waits" if letter in waiting else ""
-            parts.append(seen([i], box(x, y, name, kind, 92 if letter == "L" else 80)))
-            if grads[letter]:
-                gradient = f"gradient {number(grads[letter])}"
-                parts.append(seen([i], text(x, y + 38, gradient, "back")))
-    sentences = ["The gradient of L with respect to itself is 1. L waits (dashed)."]
-    for taken, waiting, _ in turns[1:]:
-        what = "sends each input its share" if named[taken].inputs else "has no inputs"
-        rest = " and ".join(waiting) or "nothing"
-        verb = "wait" if len(waiting) > 1 else "waits"
-        sentence = f"{taken} is the newest that waits: it is taken, and {what}. Now {rest} {verb}."
-        sentences.append(re.sub(r"\ba\b", "*a*", sentence))  # (a name, and not the word)
-    ends = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
+    for name, value in named.items():
+        x, y = PLACES[name]
+        inside = box(x, y, f"{name} = {number(value.array.item())}", width=92)
+        gradient = text(x, y + 37, last["grads"][name], "back")
+        parts.append(shapes.group([inside, gradient], "done", {"box": name}))
+    ends = ", ".join(f"{name} {gradient}" for name, gradient in last["grads"].items())
     alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {ends}."
-    says = "x is used twice, so its gradient is a sum: −0.5 from each use."
-    bar = fill("pictures/loop.html", sentences=list(map(inline, sentences)))
-    return figure("loop", (470, 230), parts, alt, says, bar)
+    says = "An arrow turns when a gradient goes back along it. x is used twice, and gets the sum."
+    source, first = inspect.getsourcelines(idea.backward)
+    docstring = (idea.backward.__doc__ or "").count("\n") + 1  # its lines
+    code = re.sub(r"  # .*", "", "".join(source).rstrip())
+    lines = list(enumerate(coloured(code, {})))
+    return fill(
+        "pictures/loop.html",
+        drawing=shapes.drawing(556, 250, parts, alt),
+        lines=[(n, first + n, Markup(html)) for n, html in lines if not 0 < n <= docstring],
+        last=len(steps) - 1,
+        data=data(steps),
+        says=inline(says),
+    )

@@ -20,7 +20,7 @@ from demos.pages.text import Links, formula, inline, sections
 from minigrad import Tensor, gradients, softmax
 
 HERE = Path(__file__).parent
-# d_k, keys, and the seed of a query: one with the factors that README's first picture has.
+# d_k, keys, and the seed of a query: one with the factors of chapter 16's two pictures.
 CASES = {"extreme": (512, 5, 39), "usual": (64, 64, 233)}
 SETTINGS = np.linspace(0, 1, 101)  # of the slider; the scale is d_k^(setting - 1)
 SCALES = {"1/d_k": 0, "1/√d_k": 50, "1, no scale": 100}  # and their places among the settings

@@ -48,7 +48,7 @@ def page_of_chapter(book: Book, chapter: Chapter) -> Page:
     body = [_evening(book, chapter), _contents(book, chapter)]
     body.append(parts.top(kicker, formula(chapter.title), sub, facts))
     body += [_drawn(name) for name in pictures.CHAPTERS.get(chapter.number, ())]
-    body += [parts.picture(*file) for file in PICTURES.get(chapter.number, ())]
+    body += [pictures.kept(*file) for file in PICTURES.get(chapter.number, ())]
     body += [*rows(book, source), _turn(book, chapter)]
     name = plain(_named(chapter))
     book.index.append((name, "chapter", chapter.page))
@@ -161,7 +161,9 @@ def _size(source: Source) -> Markup:
 
 def _drawn(name: str) -> Markup:
     """Return a chapter's picture, and the scripts that move it."""
-    picture = importlib.import_module(f"demos.pictures.{name}").picture()
+    module, _, function = name.partition(".")
+    drawing = importlib.import_module(f"demos.pictures.{module}")
+    picture = getattr(drawing, function or "picture")()
     needed = [*pictures.SHARED_SCRIPTS.get(name, ())]
     if (DEMOS / "pictures" / f"{name}.js").exists():
         needed.append(name)

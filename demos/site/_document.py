@@ -34,7 +34,7 @@ def document(page: Page, version: str, base: str = "", runtime: Runtime | None =
         "site/page.html",
         page=page,
         title=f"{page.title} · minigrad",
-        kind=page.kind,
+        kind=f"{page.kind} runs".strip() if runtime else page.kind,  # (for site.css: .if-runs)
         body=Markup("\n").join(page.body),
         generator=PAGE,
         header=header,

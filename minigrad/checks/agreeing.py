@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -97,7 +97,8 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
     y is a scalar, and keeps its record. The program is computed again from the record, in float64.
     (So what a comparison decided, a mask or an index, stays as it was.) The tensors stand in the
     order in which they were computed, the leaves first. ValueError if a rule gives another value
-    when it is called again, if a leaf was changed, and for `recompute`, which bears no other input.
+    when it is called again, if a leaf was changed, and if the record has a `recompute`, which
+    computes f for its own input alone.
 
     `graph(y, verdicts=agreement(y))` draws the verdicts.
     """
@@ -170,7 +171,7 @@ class Program:
         verdicts = {t: judged(self.claims(t), rng) for t in self.order}
         for t in self.order:
             wrong = tuple(self.wrong_inputs(t, verdicts, rng))
-            verdicts[t] = Verdict(verdicts[t].agrees, verdicts[t].deviation, wrong)
+            verdicts[t] = replace(verdicts[t], wrong=wrong)
         return verdicts
 
     def wrong_inputs(

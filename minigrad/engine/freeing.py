@@ -2,7 +2,8 @@
 
 A result holds its node, and the node holds the results that it was computed from. So when Python
 frees the newest result, it would free the next one inside of that, and so on: calls in C, as deep
-as the record is long. In a browser, whose stack is small, 5,000 operations end Python.
+as the record is long. In a browser, whose stack is small, 5,000 operations ended Python before this
+loop.
 """
 
 import threading

@@ -31,6 +31,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from minigrad.graphs.folding import Box, Drawing, Link
+from minigrad.graphs.names import spoken
 from minigrad.graphs.scale import DEAD, colour, legend
 from minigrad.graphs.text import gradient_of, gradient_of_row, notes
 
@@ -42,6 +43,15 @@ VERDICTS = {  # by whether it agrees: the colours of box and line, the width of 
     False: ("#f9e6ec", OFF, "2.4", ",dashed"),
     None: ("#ffffff", "#777777", "1.6", ",dotted"),
 }
+# For a viewer in the dark: the ground, and what is written and drawn on it. The boxes keep their
+# colours, and on them black letters can be read.
+DARK = """@media (prefers-color-scheme: dark) {
+  g.graph > polygon[fill="white"] { fill: #1f2026 } g.cluster > path { fill: none }
+  g.graph > text, g.cluster > text, g.edge text, g.constant text { fill: #ececf0 }
+  g.edge [stroke="#555555"], g.cluster > path, g.node [stroke="black"] { stroke: #aeb0ba }
+  g.edge [fill="#555555"] { fill: #aeb0ba }
+  g.edge [stroke="#b3204d"] { stroke: #ff86a8 } g.edge [fill="#b3204d"] { fill: #ff86a8 }
+}"""
 SMALL = 'POINT-SIZE="9.5"'
 LARGEST = 5_000  # boxes, or operations on a page
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
@@ -59,24 +69,30 @@ def dot_text(drawing: Drawing) -> str:
     digraph.edge_attr |= {"fontsize": "9", "fontcolor": "#444444"}
     if said := _legend(drawing):
         digraph.graph_attr["label"] = said
-    _write(digraph, drawing, drawing.boxes, ())
+    _write(digraph, drawing, spoken(drawing.vertices), drawing.boxes, ())
     return str(digraph.source)
 
 
-def _write(digraph: Any, drawing: Drawing, boxes: Sequence[Box], frame: tuple[str, ...]) -> None:
+def _write(
+    digraph: Any,
+    drawing: Drawing,
+    names: Sequence[str],
+    boxes: Sequence[Box],
+    frame: tuple[str, ...],
+) -> None:
     """Write the boxes of a frame, the frames within it as clusters, and its arrows."""
     depth = len(frame)
     for within, run in groupby(boxes, key=lambda box: box.frame[: depth + 1]):
         inner = list(run)
         if within == frame:
             for box in inner:
-                digraph.node(box.id, _label(box, drawing), **_style(box, drawing))
+                digraph.node(box.id, _label(box, drawing, names), **_style(box, drawing))
             continue
         name = f"{inner[0].id}_{depth}"
         with digraph.subgraph(name=f"cluster_{name}") as cluster:
             look = {"style": "dashed,rounded", "color": "#777777", "id": f"f{name}"}
             cluster.attr(label=_plain(within[-1]), labelloc="t", labeljust="l", **look)
-            _write(cluster, drawing, inner, within)
+            _write(cluster, drawing, names, inner, within)
     inside = {box.id: box.frame[: depth + 1] for box in boxes}
     for link in drawing.links:  # (words of an arrow then stay in its frame)
         a, b = inside.get(link.source), inside.get(link.target)
@@ -97,10 +113,16 @@ def _arrow(link: Link, drawing: Drawing) -> dict[str, str]:
     return {"label": _plain(words)} | look if words else look
 
 
-def _label(box: Box, drawing: Drawing) -> str:
-    """Return a table: the name and the operation, the shape and the gradient, the rows inside."""
-    called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
-    words = " ".join([f"<B>{_text(box.title)}</B>", *map(_text, called)])
+def _label(box: Box, drawing: Drawing, names: Sequence[str]) -> str:
+    """Return a table: the name and the operation, the shape and the gradient, the rows inside.
+
+    A result without a name is called as the stepped page calls it, q·kᵀ in place of matmul.
+    """
+    title = box.title
+    if title == box.operation:
+        title = names[box.vertices[0]].partition("#")[0]
+    called = [x for x in (box.operation, box.options, box.detail) if x and box.title != x]
+    words = " ".join([f"<B>{_text(title)}</B>", *map(_text, called)])
     facts = f"{box.shape} {_text(gradient_of(box, drawing))}".rstrip()
     lines = [f"<TR><TD>{words}</TD></TR><TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>"]
     for row in box.rows:
@@ -140,7 +162,8 @@ def _fill(grad: float | None, vertex: int, drawing: Drawing) -> str:
 
 def _style(box: Box, drawing: Drawing) -> dict[str, str]:
     if box.kind == "constant":
-        return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
+        look = {"shape": "plain", "fontcolor": "#333333"}
+        return {**look, "id": box.id, "class": "constant"}
     fill = _fill(box.grad, box.vertices[-1], drawing) or (LEAF if box.kind == "leaf" else PLAIN)
     style = "filled,rounded" if box.kind == "leaf" else "filled"
     if box.grad == 0 or box.vertices[-1] in drawing.noise:
@@ -272,6 +295,9 @@ def _finished(svg: bytes, layout: bytes, drawing: Drawing) -> bytes:
         title = group.find(f"{SVG}title")
         if title is not None:
             title.text = tips.get(group.get("id", ""), "")
+    style = ElementTree.Element(f"{SVG}style")
+    style.text = DARK
+    root.insert(0, style)
     root.set("role", "img")
     root.set("aria-label", described(drawing))
     data = ElementTree.Element(f"{SVG}metadata")

@@ -84,10 +84,10 @@ def close(found, engine):
 
 def attributes(page):
     """Return what the page draws, as `forces.drawn` says it."""
-    code = """() => [...document.querySelectorAll('#forces [data-part]')].map((e) => [
-      e.dataset.part,
-      [['text', e.textContent], ...[...e.attributes].map((a) => [a.name, a.value])],
-    ])"""
+    code = """() => [...document.querySelectorAll("#forces [data-part]")].map((e) => {
+      const pairs = [...e.attributes].map((a) => [a.name, a.value]);
+      return [e.dataset.part, [["text", e.textContent], ...pairs]];
+    })"""
     return {name: dict(pairs) for name, pairs in page.evaluate(code)}
 
 

@@ -12,7 +12,7 @@ import pytest
 from demos.learn.exercises import filled
 from demos.live import _reader, _try
 from demos.live._definitions import lines_of
-from demos.live._examples import LETTERS, Spaces, run
+from demos.live._examples import LETTERS, Printed, Spaces, run, sentence
 from demos.live._runtime import MISSING
 from minigrad.graphs import draw_with
 from tests.demos.live_blocks import blocks
@@ -118,6 +118,17 @@ def test_pictures_and_files_are_shown(ask):
     assert ask("1")["shown"] == []
 
 
+def test_a_path_is_printed_unless_its_file_is_shown(ask):
+    heard = ask(
+        "from pathlib import Path\nPath('a').mkdir()\nPath('a/b.txt').write_text('b')\n"
+        "Path('a/b.txt')\nPath('a')\nPath('c')\n"
+        "graph(Tensor(2.0, requires_grad=True) * 2).save('x.dot')\n"
+    )
+    assert heard["shown"] == ["a/b.txt", "x.dot"] and heard["text"][0] == "b"
+    assert heard["out"] == "1\nPosixPath('a')\nPosixPath('c')\n"
+    assert ask("Path('x.dot')")["out"] == "PosixPath('x.dot')\n"  # (not written in this run)
+
+
 def test_a_name_of_the_page_is_the_page_s_own(ask):
     assert ask("softmax is idea.softmax")["failed"]  # (chapter 0 does not import itself)
     assert ask("softmax(Value([[0.0, 0.0]])).array")["out"] == "array([[0.5, 0.5]])\n"
@@ -162,6 +173,20 @@ def test_try_says_which_line_of_readme_it_misses(tmp_path, monkeypatch):
             _try.programs()
 
 
+@pytest.mark.parametrize("text", ["exec('1 / 0')", "eval('1 / 0')"])
+def test_a_line_of_a_text_that_nobody_sees_is_not_the_reader_s(ask, text):
+    heard = ask(f"x = 1\n\n{text}\n")
+    assert heard["failed"] == ["line 3: ZeroDivisionError: division by zero"]
+
+
+def test_a_definition_in_the_reader_s_lines_is_theirs_and_one_of_exec_is_not(ask):
+    hidden = "exec('def f():\\n\\n\\n    1 / 0')\n"
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(hidden + "f()", {})
+    assert sentence(caught.value) == "ZeroDivisionError: division by zero"
+    assert ask(hidden + "f()")["failed"] == ["line 2: ZeroDivisionError: division by zero"]
+
+
 def test_after_an_error_the_block_ends(ask):
     heard = ask(">>> 1 / 0\n>>> print(1)\n1\n")
     assert heard["begin"] == [0] and heard["out"] == ""
@@ -171,6 +196,21 @@ def test_a_million_prints_are_cut_with_a_sentence(ask):
     heard = ask("for i in range(100_000): print(i)")
     assert len(heard["out"]) < LETTERS + 100
     assert heard["out"].endswith("only the first 20,000 letters are shown)\n")
+
+
+@pytest.mark.parametrize("prompt", ["", ">>> "])
+def test_a_block_is_cut_once(ask, prompt):
+    lines = ["print('a' * 15_000)", "print('b' * 15_000)", "print('c' * 15_000)"]
+    heard = ask("".join(f"{prompt}{line}\n" for line in lines))
+    assert heard["out"].count("letters are shown") == 1 and len(heard["out"]) < LETTERS + 100
+    assert "c" not in heard["out"].partition("…")[0]
+
+
+def test_what_a_loop_prints_is_cut_while_it_goes_on():
+    sent = []
+    out = Printed(lambda out: sent.append(out))
+    out.write("a" * (LETTERS + 1))  # (no end of a line, and no end of the run)
+    assert sent == ["a" * LETTERS + "\n… (only the first 20,000 letters are shown)\n"]
 
 
 # ------------------------------------------------------------------ the reader
@@ -237,6 +277,14 @@ def test_input_says_that_nobody_answers(tmp_path, monkeypatch, program):
     text = filled("e01_slope", "return float(input())")
     answer = asked(reader, sent, check="e01_slope", text=text, files={})
     assert "input() has nobody to answer here" in answer
+
+
+def test_a_question_that_would_end_python_is_answered(tmp_path, monkeypatch, program):
+    monkeypatch.chdir(tmp_path)
+    sent = []
+    monkeypatch.setattr(_reader._exercises, "compare", lambda message: exit())
+    answer = asked(_reader.Reader(sent.append), sent, compare="e01_slope", text="")
+    assert "SystemExit" in answer and '"done": null' in answer
 
 
 def test_a_question_that_fails_is_answered(tmp_path, monkeypatch, program):

@@ -1,5 +1,6 @@
 """Live: a reader's lines in the place of a definition, and what is told of them."""
 
+import importlib
 import json
 import re
 from concurrent.futures import ProcessPoolExecutor
@@ -32,7 +33,7 @@ def ask(monkeypatch):
 
     Afterwards every function and class is as it was.
     """
-    became, before, set_in = _definitions.became, [], []
+    replaced, before, set_in = _definitions.replaced_in_place, [], []
 
     def noted(old, new):
         if isinstance(old, type):
@@ -40,7 +41,7 @@ def ask(monkeypatch):
         elif isinstance(old, FunctionType):
             state = old.__code__, old.__defaults__, old.__kwdefaults__, dict(old.__dict__)
             before.append((old, state, [cell.cell_contents for cell in old.__closure__ or ()]))
-        return became(old, new)
+        return replaced(old, new)
 
     def ask(place, lines, known=None):
         heard = []
@@ -51,7 +52,7 @@ def ask(monkeypatch):
         answer = define(question, lambda failed, trace: heard.append(failed), Spaces())
         return (answer, heard) if known is None else answer
 
-    monkeypatch.setattr(_definitions, "became", noted)
+    monkeypatch.setattr(_definitions, "replaced_in_place", noted)
     monkeypatch.setattr(_definitions, "LINES", {})
     yield ask
     for module, names in reversed(set_in):
@@ -78,7 +79,7 @@ def text(place, old, new):
 
 def off_in(picture):
     """Return how far off each box is, of those that are."""
-    return dict(re.findall(r"(\w+)</text>\s*<text[^>]*>\([^<]*, ([\d,.]+ %) off", picture))
+    return dict(re.findall(r">([^<]+)</text>\s*<text[^>]*>\([^<]*, ([\d,.]+ %) off", picture))
 
 
 # ------------------------------------------------------------------ verdicts
@@ -94,17 +95,17 @@ def test_a_broken_softmax_is_told_with_its_reason_its_sum_and_the_examples(ask):
         "The value mixes the elements of input 0 along axis 1, and the VJP along no axis."
     )
     assert answer["message"].startswith("order 1: ")
-    assert answer["numbers"]["what"] == "the input of softmax"
+    assert answer["numbers"]["what"] == "the input of softmax in L = ⟨pull, attention(q, k, v)⟩"
     assert [row["sums"][1] for row in answer["numbers"]["rows"]] == ["0.000"] * 3
     assert all(row["sums"][0] != "0.000" for row in answer["numbers"]["rows"])
     (example,) = answer["examples"]
     assert example["typed"].startswith("grad(lambda x: softmax(x)[0])")
-    assert (example["book"], example["now"]) == ("array([ 0.09, -0.09])\n", "array([0.9, 0. ])\n")
+    assert example["now"] == "array([0.9, 0. ])\n"
     assert off_in(answer["picture"]) == {
         "q": "42 %",
         "k": "62 %",
-        "matmul": "63 %",
-        "multiply": "63 %",
+        "q·kᵀ": "63 %",
+        "0.5 × q·kᵀ": "63 %",
     }
     assert answer["picture"].count("✗") == 2 and answer["picture"].count("✓") == 6
 
@@ -195,6 +196,39 @@ def exp(x, /):
     assert "leaves the record" in answer["reason"] and answer["numbers"] is None
 
 
+OWN = """def backward(root):
+    root.grad = np.ones_like(root.array)
+    waiting = {root}
+    while waiting:
+        y = max(waiting, key=lambda value: value.time)
+        waiting.remove(y)
+        for x, vjp in zip(y.inputs, y.vjps, strict=True):
+            x.grad = x.grad + vjp(y.grad)
+            waiting.add(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count", "says"),
+    [
+        ("x.grad + vjp", "vjp", 13, "a sends −0.5 to x, which had −0.5, and now has −0.5."),
+        ("max(", "min(", 13, "c is taken, and a, which is newer, still waits."),
+        ("        waiting.remove(y)\n", "", 85, "It may never end: your loop has run 500 lines"),
+        ("y = max", "while True: pass\n        y = max", 1, "It may never end"),
+        ("waiting", "others", 13, "has no `waiting`"),
+        ("ones_like", "one", 0, "Your loop stops: AttributeError"),
+    ],
+)
+def test_chapter_0s_picture_steps_through_the_readers_own_loop(ask, old, new, count, says):
+    answer, failed = ask(LOOP, OWN.replace(old, new))
+    steps = answer["loop"]["steps"]
+    assert failed == [] and len(steps) == count and len(steps) <= 500
+    assert says in answer["loop"]["says"] or says in " ".join(step["says"] for step in steps)
+    lines = OWN.replace(old, new).split("\n")
+    assert answer["loop"]["text"].split("\n") == lines
+    assert all("=" in lines[step["line"]] or "for" in lines[step["line"]] for step in steps)
+
+
 def test_chapter_0s_loop_without_an_order_and_without_a_sum(ask):
     order = ask(LOOP, "", BREAKS[LOOP][0])
     assert order["heading"] == "Differences: 2 of 10 gradients are wrong."
@@ -232,7 +266,8 @@ def test_chapter_0s_rule_decorator_and_value(ask):
 def test_a_gradient_without_its_sum_has_another_shape(ask):
     answer = ask(UNBROADCAST, "", BREAKS[UNBROADCAST][2])
     assert answer["heading"] == (
-        "It stops. ValueError: the gradient of b has the shape (3, 4), and b has (4,)"
+        "It stops. ValueError: the gradient of b has the shape (3, 4), and b has (4,): the shares "
+        "of a broadcast input belong added up"
     )
 
 
@@ -252,7 +287,8 @@ def test_an_error_in_the_lines_is_a_sentence_and_changes_nothing(ask):
 
 def test_lines_that_fail_when_they_run_are_told(ask):
     answer, _ = ask(SOFTMAX, "@primitive\ndef softmax(x, /, axis=-1):\n    return nonsense\n")
-    assert answer["heading"] == "It stops. line 3: NameError: name 'nonsense' is not defined"
+    assert answer["heading"].startswith("It stops in line 3: ")
+    assert answer["reason"].endswith("NameError: name 'nonsense' is not defined")
     assert answer["picture"] is None
     assert [each["now"] for each in answer["examples"]] == [
         "NameError: name 'nonsense' is not defined"
@@ -269,12 +305,22 @@ def test_a_vjp_that_sends_nothing_is_told(ask):
 
 def test_a_line_that_stops_in_numpy_is_told_with_its_arrays(ask):
     answer, _ = ask(BY_HAND, text(BY_HAND, "G @ V.mT", "G @ V"))
-    assert answer["heading"].startswith("It stops. line 7: ValueError: matmul: Input operand 1 has")
-    assert answer["reason"] == "Line 7 is `dP = G @ V`, with the shapes G (4, 2), V (4, 2)."
+    assert answer["heading"] == "It stops in line 7: dP = G @ V"
+    said = "The shapes are G (4, 2), V (4, 2). ValueError: matmul: Input operand 1 has"
+    assert answer["reason"].startswith(said)
     turned = ("minigrad.ops.elementwise", "tanh")
     answer, _ = ask(turned, text(turned, "g * ", "g @ "))
-    assert "is a matrix product (@) written where * belongs?" in answer["heading"]  # (a hint)
-    assert answer["reason"].startswith("Line 3 is `return np.tanh(floats(x)), lambda g, y: g @ (")
+    assert "is a matrix product (@) written where * belongs?" in answer["reason"]  # (a hint)
+    code = "return np.tanh(floats(x)), lambda g, y: g @ ("
+    assert answer["heading"].startswith(f"It stops in line 3: {code}")
+
+
+def test_a_changed_value_is_told_before_its_vjp(ask):
+    answer, _ = ask(SOFTMAX, text(SOFTMAX, "        e / e.sum", "        2 * e / e.sum"))
+    assert answer["right"] is False and answer["numbers"]
+    assert answer["reason"].startswith("The value is not the book's: The small program's L is ")
+    answer = ask(SOFTMAX, "", FORGOTTEN)
+    assert "not the book's" not in answer["reason"]
 
 
 def test_attentions_scale_and_exchanged_gradients_are_told_as_such(ask):
@@ -288,10 +334,8 @@ def test_attentions_scale_and_exchanged_gradients_are_told_as_such(ask):
     ):
         answer, _ = ask(BY_HAND, text(BY_HAND, old, new))
         assert answer["reason"].startswith(f"The VJP {told}")
-        assert answer["heading"] == (
-            "gradcheck: the rule attention_backward is wrong, in its VJP for input 0."
-        )
-        assert answer["numbers"]["what"] == "the small program's q"
+        assert answer["heading"] == ("gradcheck: attention_backward gives a wrong gradient of q.")
+        assert answer["numbers"]["what"] == "q in L = ⟨pull, attention(q, k, v)⟩"
     answer, _ = ask(BY_HAND, text(BY_HAND, "return dQ, dK, dV", "return dK, dQ, dV"))
     assert answer["reason"] == (
         "The VJP of input 0 gives the gradient of input 1: are the two exchanged?"
@@ -386,6 +430,26 @@ def test_rows_are_beside_each_other_the_worst_first_with_as_many_digits_as_help(
     }
 
 
+def test_a_row_that_is_not_a_number_is_the_worst():
+    yours = np.array([[0.1, 0.2], [np.nan, 0.2], [0.5, 0.2]])
+    found = compared("x", yours, np.full((3, 2), 0.1234))["rows"]
+    assert [row["place"] for row in found] == ["row 1", "row 2", "row 0"]
+    assert found[0]["yours"] == ["nan", "0.200"] and found[0]["moving"] == ["0.123", "0.123"]
+    far = compared("x", np.array([[1.0], [np.inf]]), np.ones((2, 1)))["rows"]
+    expected = {"place": "row 1", "yours": ["inf"], "moving": ["1.000"], "sums": ["inf", "1.000"]}
+    assert far[0] == expected
+
+
+@pytest.mark.parametrize("factor", [1.0005, 1 + 1e-7])
+def test_the_worst_row_never_reads_as_if_it_agreed(factor):
+    true = np.random.default_rng(0).standard_normal((3, 4))
+    worst, *_ = compared("x", factor * true, true)["rows"]
+    assert worst["yours"] != worst["moving"]
+    assert max(len(x.partition(".")[2]) for x in worst["yours"]) <= 9
+    same = compared("x", true, true)["rows"][0]  # (and it ends where nothing differs)
+    assert same["yours"] == same["moving"]
+
+
 def not_right(named):
     """Judge the lines of each definition in its own place; return what is not told to be right."""
     found = []
@@ -430,6 +494,76 @@ def test_a_right_rule_is_not_blamed_for_a_loop_that_is_wrong(ask):
     answer, _ = ask(rule, lines_of(*rule))
     assert answer["reason"] == "Look at your other lines that are in use: backward."
     assert "✗" not in answer["picture"]
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        (("minigrad.ops.shape", "swapaxes"), "def swapaxes(x, a, b):\n    return x\n"),
+        (("minigrad.ops.inverses", "arccosh"), "def arccosh(x):\n    return x\n"),
+        (SOFTMAX, "softmax = np.exp\n"),
+    ],
+)
+def test_lines_that_other_modules_would_not_meet_are_refused(ask, place, lines):
+    before = getattr(importlib.import_module(place[0]), place[1])
+    answer, (failed,) = ask(place, lines)
+    assert answer is None and place not in _definitions.LINES
+    assert failed.endswith("than the book's " + place[1] + ": is its decorator missing?")
+    assert getattr(importlib.import_module(place[0]), place[1]) is before
+
+
+def test_in_chapter_0_lines_of_another_kind_are_judged(ask):
+    counted = """
+def operation(rule):
+    counts = [0]
+
+    def run(*inputs):
+        counts[0] += 1
+        value, *vjps = rule(*[x.array for x in inputs])
+        return Value(value, inputs, vjps)
+
+    return run
+"""
+    answer, _ = ask(("minigrad.idea", "operation"), counted)
+    assert answer["right"]
+    answer, _ = ask(("minigrad.idea", "softmax"), "def softmax(x):\n    return x\n")
+    assert answer["right"] is False
+
+
+@pytest.mark.parametrize("beside", ["helper = 1", "global helper\nhelper = 1", "backward = 1"])
+def test_what_lines_that_fail_define_beside_is_taken_back(ask, beside):
+    loop = idea.backward
+    answer, (failed,) = ask(
+        ("minigrad.idea", "operation"),
+        f"{beside}\ndef operation(rule):\n    raise ValueError('no')\n",
+    )
+    assert answer is None and failed.endswith("ValueError: no")
+    assert not hasattr(idea, "helper") and idea.backward is loop
+    ask(("minigrad.idea", "softmax"), f"{beside}\n1 / 0\n")
+    assert not hasattr(idea, "helper") and idea.backward is loop
+
+
+@pytest.mark.parametrize("end", ["exit()", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize("place", [SOFTMAX, ("minigrad.idea", "softmax")])
+def test_lines_that_end_python_are_a_verdict(ask, place, end):
+    decorator = lines_of(*place).splitlines()[0]
+    answer, _ = ask(place, f"{decorator}\ndef softmax(x, /, axis=-1):\n    {end}\n")
+    assert answer["right"] is False and answer["heading"].startswith("It stops in line 3: ")
+
+
+def test_a_loop_that_ends_python_is_a_verdict(ask):
+    answer, heard = ask(LOOP, "def backward(root):\n    exit()\n")
+    assert not heard and answer["heading"] == "It stops in line 2: exit()"
+    assert answer["loop"]["says"].startswith("Your loop stops: SystemExit")
+
+
+def test_in_chapter_0_a_gradient_of_0_is_right_where_nothing_moves(ask):
+    constant = "@operation\ndef softmax(x):\n    return 0 * x + 0.5, lambda g: {}\n"
+    answer, _ = ask(("minigrad.idea", "softmax"), constant.format("0 * g"))
+    assert answer["heading"].startswith("Differences: every gradient is right")
+    answer, _ = ask(("minigrad.idea", "softmax"), constant.format("g"))
+    assert answer["heading"] == "Differences: 6 of 10 gradients are wrong."
+    assert "should be 0" in answer["picture"]
 
 
 def test_a_decorator_that_fails_is_not_in_use(ask):

@@ -42,7 +42,7 @@ def change(tab, name, old, new):
 
 def answered(tab, name):
     found = f"definitions.find((each) => each.name === {name!r})"
-    tab.until(f"!{found}.running")
+    tab.until(f"!isGoingOn({found}.runButton)")
     return tab.js(f"`${{{found}.status.textContent}}\\n${{{found}.after.innerText}}`")
 
 
@@ -85,7 +85,7 @@ def test_right_lines_take_back_what_wrong_lines_have_marked(tab):
     area = tab.page.get_by_label("The lines of softmax")
     area.fill(area.input_value().replace(known.new, known.old))
     area.press("Control+Enter")
-    tab.until("definitions[0].running")
+    tab.until("isGoingOn(definitions[0].runButton)")
     assert "✓ gradcheck" in answered(tab, "softmax")
     assert shown(tab) == ([], [])
     assert tab.js("blocks.filter((each) => !each.resetButton.hidden).length") == 0
@@ -98,7 +98,7 @@ def test_reset_while_lines_are_judged_leaves_a_new_python_and_the_typed_lines(ta
     typed = area.input_value() + "# mine\n"
     area.fill(typed)
     area.press("Control+Enter")
-    tab.until("definitions[1].running")
+    tab.until("isGoingOn(definitions[1].runButton)")
     bar(tab, "log_softmax").get_by_role("button", name="Reset").click()
     assert answered(tab, "log_softmax") == "\n" and tab.js("python.worker") is None
     bar(tab, "log_softmax").get_by_role("button", name="Edit").click()
@@ -116,7 +116,7 @@ def test_reset_of_lines_that_were_not_used_leaves_the_blocks_as_they_are(tab):
     bar(tab, "softmax").get_by_role("button", name="Edit").click()
     bar(tab, "softmax").get_by_role("button", name="Reset").click()
     assert tab.js("blocks[0].after.innerText").strip() == "42"
-    assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True]
+    assert tab.js("blocks.map((each) => each.resetButton.hidden)") == [False, True, True, True]
     assert tab.js("all('.bar.on').length") == 1
     tab.js("blocks[0].reset()")
 
@@ -153,6 +153,7 @@ def test_an_answer_in_the_page_looks_as_one_of_the_build_does(tab):
     answers += [{**answers[0], **bare, "right": right} for right in (True, None)]
     for answer in answers:
         html = fill("live/breaks.html", answers=[answer], quote=quote)
+        html = html.replace("this line says", "your line says")  # (there it is ours)
         built = """(html) => {
             const page = new DOMParser().parseFromString(html, "text/html");
             return (OUTLINE)(page.querySelector(".breaks > details"));
@@ -166,15 +167,76 @@ def test_an_answer_in_the_page_looks_as_one_of_the_build_does(tab):
 def test_a_syntax_error_is_a_sentence_and_the_lines_stay(tab):
     told = change(tab, "log_softmax", "def log_softmax(x", "def log_softmax(x(")
     assert "line 2: SyntaxError" in told and "in use" not in told
+    assert tab.js("definitions[1].inUse") == ""
     area = tab.page.get_by_label("The lines of log_softmax")
     assert "log_softmax(x(" in area.input_value()
     area.fill("@primitive\ndef log_softmax(x, /, axis=-1):\n    while True:\n        pass\n")
     area.press("Control+Enter")
-    tab.until("definitions[1].running && definitions[1].status.textContent === 'It is judged …'")
+    tab.until("definitions[1].status.textContent === 'Your lines are being checked …'")
     bar(tab, "log_softmax").get_by_role("button", name="Stop").click()
-    assert "Stopped. The next Run starts a new Python." in answered(tab, "log_softmax")
+    assert "Stopped. Python starts anew when you need it next." in answered(tab, "log_softmax")
+    assert "Not in use any more" not in answered(tab, "log_softmax")  # (they never were)
     assert "while True" in area.input_value()
     bar(tab, "log_softmax").get_by_role("button", name="Reset").click()
+
+
+def test_the_status_says_of_which_lines_it_is(tab):
+    tab.js("definitions[0].editing && definitions[0].reset()")
+    right = tab.js("definitions[0].book")
+    status = "definitions[0].status.textContent"
+    in_use = "Your lines are in use everywhere in the project."
+    assert in_use in change(tab, "softmax", "def softmax", "def softmax")
+    area = tab.page.get_by_label("The lines of softmax")
+    area.fill(right + "\n1 / 0")
+    assert tab.js(status) == "Changed: press Use my lines again."
+    area.press("Control+Enter")
+    told = answered(tab, "softmax")
+    assert told.startswith("These lines are not in use; your earlier ones still are.\n")
+    area.fill(right)
+    assert tab.js(status) == in_use
+    area.press("Control+Enter")
+    area.press("Enter")  # (while it is checked)
+    assert answered(tab, "softmax").startswith("Changed: press Use my lines again.\n✓")
+
+
+def test_reset_of_a_definition_in_use_stops_another_run_with_a_sentence(tab):
+    tab.js("definitions[0].editing && definitions[0].reset()")
+    tab.js("blocks[0].edit()")
+    tab.page.get_by_label("Example 1").fill("while True:\n    pass")
+    change(tab, "softmax", "def softmax", "def softmax")
+    tab.js("blocks[0].run()")
+    tab.until("python.busy && isGoingOn(blocks[0].runButton)")
+    bar(tab, "softmax").get_by_role("button", name="Reset").click()
+    tab.until("!isGoingOn(blocks[0].runButton)")
+    assert "Stopped. Python starts anew when you need it next." in tab.js(
+        "blocks[0].after.innerText"
+    )
+    assert tab.js("definitions[0].after.childNodes.length") == 0
+    tab.js("blocks[0].reset()")
+
+
+def test_what_is_typed_in_a_chapter_comes_back_after_a_reload(tab):
+    tab.go(SOFTMAX)
+    for object, label in (("blocks[0]", "Example 1"), ("definitions[0]", "The lines of softmax")):
+        tab.js(f"{object}.edit()")
+        area = tab.page.get_by_label(label)
+        book = tab.js(f"{object}.typed ?? {object}.book")
+        area.fill("mine = 1")
+        tab.go(SOFTMAX)
+        tab.js(f"{object}.edit()")
+        assert area.input_value() == "mine = 1"
+        said = tab.page.locator(".status", has=tab.page.get_by_role("button"))
+        assert said.inner_text() == "Your lines, as you left them. The book's lines"
+        said.get_by_role("button").click()
+        assert area.input_value() == book and said.inner_text() == "The book's lines. My lines"
+        tab.go(SOFTMAX)
+        tab.js(f"{object}.edit()")
+        assert area.input_value() == book and said.inner_text() == "The book's lines. My lines"
+        said.get_by_role("button").click()
+        assert area.input_value() == "mine = 1"
+        area.fill(book)
+        tab.js(f"{object}.reset()")
+    assert tab.js("Object.keys(sessionStorage).filter((key) => key.startsWith('minigrad.lines'))")
 
 
 def test_chapter_0s_loop_takes_min_for_max(tab):
@@ -182,6 +244,8 @@ def test_chapter_0s_loop_takes_min_for_max(tab):
     told = change(tab, "backward", BREAKS[LOOP][0].old, BREAKS[LOOP][0].new)
     assert "✗ Differences: 2 of 10 gradients are wrong." in told
     assert "Each rule is right by itself." in told
+    lines = tab.page.locator("#loop .steps").inner_text()  # the picture steps through them
+    assert BREAKS[LOOP][0].new in lines and BREAKS[LOOP][0].old not in lines
     bar(tab, "backward").get_by_role("button", name="Reset").click()
 
 

@@ -50,6 +50,7 @@ SPOILED = {
     "an exit": "raise SystemExit(3)",
     "an interrupt of its own": "raise KeyboardInterrupt('so')",
     "a generator's end": "raise GeneratorExit",
+    "a long line": "print('a' * 5000)\n" + solution("e01_slope"),
     "much printed": "for i in range(5000):\n    print('line', i)\n" + solution("e01_slope"),
     "a warning": "import warnings\nwarnings.warn('look')\n" + solution("e01_slope"),
     "recursion": filled("e01_slope", "return slope(f, x, h)"),
@@ -76,6 +77,11 @@ def test_a_loop_that_never_ends_is_stopped_in_its_line(tmp_path, clock):
 def test_what_a_file_prints_comes_at_once_and_is_in_the_answer():
     found, sent = check("e01_slope", "print('a')\n" + solution("e01_slope"))
     assert (found["solved"], found["printed"], sent) == (True, "a", "a\n")
+
+
+def test_a_long_line_ends_where_it_is_cut():
+    found, _ = check("e01_slope", "print('a' * 5000)\n" + solution("e01_slope"))
+    assert found["printed"] == "a" * 4000 + "\n…"
 
 
 def test_a_file_that_is_not_there_is_as_it_was_given():

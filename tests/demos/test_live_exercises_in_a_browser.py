@@ -96,6 +96,7 @@ def test_an_exercise_is_solved_and_still_solved_after_a_reload(fresh):
         "minigrad exercises": 1,
         "files": {"e13_softmax": solution("e13_softmax")},
         "solved": ["e13_softmax"],
+        "read": [],
     }
     tab.page.reload()
     assert in_editor(tab) == below(solution("e13_softmax")) and status(tab) == "Solved."
@@ -112,10 +113,29 @@ def test_an_exercise_is_solved_and_still_solved_after_a_reload(fresh):
     tab.go(SOFTMAX)
     write(tab, mistaken("e13_softmax"))
     assert stored(tab)["solved"] == []  # as in a terminal: other lines are to be checked again
+    assert status(tab) == ""
+    write(tab, solution("e13_softmax"))  # (the lines that were solved)
+    assert stored(tab)["solved"] == ["e13_softmax"] and status(tab) == "Solved."
+    tab.page.locator(".editor textarea").press("Control+End")
+    click(tab, "Check")
+    tab.page.locator(".editor textarea").press_sequentially("  ")
+    tab.until("!python.busy && document.querySelector('.answer .told')")
+    said = "Solved, as it was when you pressed Check. Check it again."
+    assert tab.page.inner_text(".answer") == said and stored(tab)["solved"] == []
+    tab.page.locator(".editor textarea").press("x")
+    assert tab.page.inner_text(".answer") == ""
+    write(tab, solution("e13_softmax"))
+    assert stored(tab)["solved"] == ["e13_softmax"]
 
 
 def test_our_lines_stand_beside_the_learner_s(fresh):
     tab = fresh(SOFTMAX)
+    write(tab, mistaken("e13_softmax"))
+    write(tab, filled("e13_softmax", "while True:\n    pass"))
+    click(tab, "Check")
+    assert tab.page.get_by_role("button", name="Our lines").is_disabled()
+    click(tab, "Stop")
+    tab.until("!isGoingOn(all('.buttons button')[0])")
     write(tab, mistaken("e13_softmax"))
     shown = answer(tab, "Our lines")
     assert "-         lambda g, y: g * y * (1 - y)," in shown
@@ -246,6 +266,19 @@ def test_save_and_load_are_one_file_which_the_terminal_reads(fresh, tmp_path):
     assert in_editor(tab) == "a = 1"  # (typed after Load)
     click(tab, "Undo")
     assert in_editor(tab) == below(stub("e01_slope"))
+    page = {"minigrad exercises": 1, "files": {"e01_slope": "a = 1"}, "read": ["b.html"]}
+    path.write_text(json.dumps(page | {"solved": ["e01_slope", "e02_operation"]}))
+    tab.js("keepAsRead('a.html')")
+    tab.page.set_input_files("input[type=file]", path)
+    tab.until("all('.status')[1].textContent.includes(', 1 solved.')")  # (of those that are there)
+    assert stored(tab)["read"] == ["a.html", "b.html"]
+    click(tab, "Undo")
+    assert stored(tab)["read"] == ["a.html"]
+    del page["read"]
+    path.write_text(json.dumps(page | {"solved": []}))  # (as a terminal writes it)
+    tab.page.set_input_files("input[type=file]", path)
+    tab.until("all('.status')[1].textContent.startsWith('1 exercise is loaded')")
+    assert stored(tab)["read"] == ["a.html"]
     path.write_text('{"files": 1}')
     tab.page.set_input_files("input[type=file]", path)
     tab.until("document.querySelector('.status').textContent.includes('Nothing is changed')")
@@ -273,6 +306,12 @@ def test_something_of_another_kind_is_put_aside(fresh, text):
     assert tab.js("localStorage.getItem(KEY)") == text
     write(tab, solution("e01_slope"))
     assert tab.js("localStorage.getItem(ASIDE)") == text
+    tab.js("localStorage.setItem(KEY, '{again')")
+    write(tab, stub("e01_slope"))
+    assert tab.js("[ASIDE, `${ASIDE}.2`].map((key) => localStorage.getItem(key))") == [
+        text,
+        "{again",
+    ]
     assert list(stored(tab)["files"]) == ["e01_slope"]
 
 

@@ -86,6 +86,20 @@ def test_what_is_not_as_in_the_book_is_marked_line_by_line(tab):
     assert run(tab, 0).startswith("As in the book, ") and tab.js(shown) == []
 
 
+def test_a_blank_line_is_as_in_the_book_where_another_line_is_not(tab):
+    lines = ["a", " ", "b"]
+    marked = """(lines) => {
+        const element = make("div", {}, make("div", { className: "in", textContent: ">>> f()" }),
+          ...lines.map((textContent) => make("div", { className: "out", textContent })));
+        const compared = new Compared(element);
+        compared.begin(0);
+        compared.out("x\\n\\ny\\n\\nb\\n");
+        compared.differs();
+        return [...element.querySelectorAll(".differs, .book")].map((each) => each.textContent);
+    }"""
+    assert tab.js(marked, lines) == ["x", " ", "y", "a"]
+
+
 def test_edited_lines_run_and_reset_brings_the_book_back(tab):
     button(tab, 0, "Edit").click()
     area = tab.page.locator(".editor textarea")
@@ -167,7 +181,7 @@ def test_an_endless_loop_is_stopped_and_nothing_typed_is_lost(tab):
     button(tab, 0, "Run").click()
     tab.until("blocks[0].after.innerText.includes('begins')")
     button(tab, 0, "Stop").click()
-    assert "Stopped. The next Run starts a new Python." in wait(tab, 0)
+    assert "Stopped. Python starts anew when you need it next." in wait(tab, 0)
     assert tab.page.locator(".editor textarea").input_value() == text
     button(tab, 1, "Run").click()  # (it waits for the loop above)
     tab.until("blocks[0].after.innerText.includes('begins')")
@@ -262,12 +276,31 @@ def test_a_connection_that_is_lost_is_a_sentence_and_the_next_run_tries_again(si
     tab.page.route("**/*.whl", lambda route: route.abort())
     tab.go(SOFTMAX)
     said = run(tab, 0)
-    assert "Python did not come: " in said and "The next Run tries again." in said
+    assert "Python could not be loaded: " in said and "Press the button to try again." in said
     tab.page.unroute("**/*.whl")
     assert run(tab, 0).startswith("As in the book")
     lost = "net::ERR_FAILED"
     assert all(lost in x for x in tab.said), tab.said
     tab.said.clear()
+
+
+def test_a_browser_that_allows_no_worker_says_so_and_one_that_fails_stops_no_other_run(tab):
+    tab.go(SOFTMAX)
+    tab.js(
+        "python.restart(), window.allowed = Worker, Worker = function () { throw Error('no'); }, 0"
+    )
+    said = run(tab, 0)
+    assert "Python could not be loaded: no. Press the button to try again." in said
+    assert tab.js("isGoingOn(blocks[0].runButton)") is False
+    tab.js("Worker = window.allowed, 0")
+    ask = """() => {
+        python.ask({ run: "1", of: "minigrad" }, () => { throw Error("this one fails"); });
+        window.second = "";
+        python.ask({ run: "1", of: "minigrad" }).then((answer) => { window.second = answer; });
+        try { python.stop(); } catch (error) { return error.message; }
+    }"""
+    assert tab.js(ask) == "this one fails"
+    tab.until("window.second === null")
 
 
 def test_a_page_that_is_left_takes_its_python_with_it(site, open_tab):
@@ -346,6 +379,7 @@ def test_python_reaches_no_other_host(tab):
 
 
 def test_the_keyboard_is_enough(tab):
+    tab.js("sessionStorage.clear()")
     tab.go(SOFTMAX)
     tab.js("blocks[0].bar.previousElementSibling.focus()")
     names = []

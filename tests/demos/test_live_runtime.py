@@ -11,6 +11,7 @@ import tarfile
 import threading
 import urllib.request
 import zipfile
+import zlib
 from http.client import HTTPConnection
 
 import pytest
@@ -118,6 +119,24 @@ def test_a_wheel_is_compared_with_its_own_list(files, listed, wrong):
 def test_a_wheel_without_a_list_is_wrong():
     for content in (zipped(INSIDE), b"not a zip"):
         assert wrong_in_wheel(content) == "a list of its files"
+
+
+def test_a_damaged_byte_is_a_name_and_not_an_error():
+    whole = wheel()
+    for place in range(len(whole)):
+        for bit in (1, 16, 128):
+            damaged = bytearray(whole)
+            damaged[place] ^= bit
+            assert isinstance(wrong_in_wheel(bytes(damaged)), str)  # ("" if it is a date's)
+    inside = bytearray(whole)
+    inside[whole.index(zlib.compress(INSIDE["numpy/__init__.py"], 9)[2:-4])] ^= 255
+    assert wrong_in_wheel(bytes(inside)) == "numpy/__init__.py"
+
+
+def test_a_row_of_the_list_without_three_columns_lists_nothing():
+    name = "numpy/core.so"
+    listed = record(INSIDE).decode().replace(f"{name},", f"{name};", 1).encode()
+    assert wrong_in_wheel(zipped({**INSIDE, LIST: listed})) == name
 
 
 def test_a_whole_folder_says_which_wheel_it_has(folder, known):

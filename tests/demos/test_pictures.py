@@ -1,6 +1,8 @@
 """Pictures of chapters: what their scripts compute is what minigrad computes."""
 
+import functools
 import importlib
+import inspect
 import json
 import re
 
@@ -8,7 +10,11 @@ import numpy as np
 import pytest
 
 from attention import attention_backward
+from attention.laboratory import collapse, freezing_line
+from attention.laboratory.trained import steps_over_rates
 from attention.positions import sinusoidal
+from demos.laboratory._steps import Findings
+from demos.laboratory._trained import kept_rows
 from demos.pages.page import FOLDER as PAGES
 from demos.pictures import (
     CHAPTERS,
@@ -16,6 +22,8 @@ from demos.pictures import (
     bypass,
     error,
     heads,
+    loop,
+    measured,
     number,
     product,
     valley,
@@ -41,6 +49,13 @@ UNCLEAR = """() => {
 }"""
 
 
+# The least size in pixels of the texts that are seen.
+LEAST = """() => Math.min(...[...document.querySelectorAll("svg text, svg tspan")]
+  .filter((e) => e.textContent.trim("\\u200b ") && e.getClientRects().length)
+  .map((e) => parseFloat(getComputedStyle(e).fontSize) * Math.hypot(...["a", "b"]
+    .map((part) => e.getScreenCTM()[part]))))"""
+
+
 def test_a_picture_names_the_scripts_whose_functions_its_own_calls():
     folder = PAGES.parent / "pictures"
     text = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.js")}
@@ -53,19 +68,29 @@ def test_a_picture_names_the_scripts_whose_functions_its_own_calls():
     assert {*SHARED_SCRIPTS} <= drawn
 
 
+@functools.cache
+def drawn(name):
+    """Return a chapter's picture by its module, or by a function of it, such as measured.chain."""
+    module, _, function = name.partition(".")
+    return getattr(importlib.import_module(f"demos.pictures.{module}"), function or "picture")()
+
+
 @pytest.fixture
 def shown(visit, tmp_path):
     """shown(name, *settings of its sliders, **options): its page, and what it has computed."""
 
     def shown(name, *settings, **options):
-        picture = importlib.import_module(f"demos.pictures.{name}").picture()
-        files = (PAGES.parent / "pictures" / f"{each}.js" for each in ("axes", name))
-        script = "".join(file.read_text(encoding="utf-8") for file in files)
+        picture = drawn(name)
+        files = (
+            PAGES.parent / "pictures" / f"{each}.js"
+            for each in (*SHARED_SCRIPTS.get(name, ()), name)
+        )
+        script = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
         css = (PAGES / "site.css").read_text(encoding="utf-8")
         path = tmp_path / f"{name}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
-        body = f"<style>{css}</style><main>{picture}</main><script>{script}</script>"
-        path.write_text(head + body, encoding="utf-8")
+        body = f"<style>{css}</style><body class=chapter><main>{picture}</main>"
+        path.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
         page = visit(path, viewport={"width": 420, "height": 900}, **options)
         for i, value in enumerate(settings):
             page.locator("input").nth(i).fill(str(value))
@@ -76,8 +101,7 @@ def shown(visit, tmp_path):
 
 def alt(name):
     """Return what the still picture says."""
-    picture = importlib.import_module(f"demos.pictures.{name}").picture()
-    return re.search('aria-label="([^"]*)"', picture)[1]
+    return re.search('aria-label="([^"]*)"', drawn(name))[1]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +163,7 @@ def test_the_still_way_back_says_the_numbers_of_chapter_11():
     assert f"{said}, ∂L/∂q ({number(0.75 * np.log(3), 4)}, −3, 0, 0)" in alt("way_back")
 
 
-@pytest.mark.parametrize("name", ["valley", "dial", "way_back", "product"])
+@pytest.mark.parametrize("name", ["valley", "dial", "way_back", "product", "loop"])
 def test_everyone_can_read_and_move_it(shown, findings, name):
     for scheme in ("light", "dark"):
         page, _ = shown(name, color_scheme=scheme)
@@ -148,7 +172,8 @@ def test_everyone_can_read_and_move_it(shown, findings, name):
     before = page.text_content(".pic")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    page.keyboard.press("ArrowLeft" if name in ("valley", "dial") else "Enter")
+    keys = {"valley": "ArrowLeft", "dial": "ArrowLeft", "loop": "ArrowRight"}
+    page.keyboard.press(keys.get(name, "Enter"))
     assert page.text_content(".pic") != before
 
 
@@ -177,14 +202,50 @@ def test_the_error_of_a_step_is_that_of_difference(shown, power, h):
     assert page.evaluate(UNCLEAR) == []
 
 
-def test_the_loop_walks_back_in_the_order_of_chapter_0(visit, shown):
+def test_the_loop_and_its_lines_are_one_picture_in_thirteen_steps(shown):
     page, _ = shown("loop")
-    bar = page.locator(".moves input")
-    for turn, taken in enumerate(("", "L", "b", "a", "c", "x")):
-        bar.fill(str(turn))
-        now = page.locator("g.now:visible").all_text_contents()
-        assert [each[:1] for each in now] == ([taken] if taken else [])
+    named = loop.values()
+    idea.backward(named["L"])
+    source, first = inspect.getsourcelines(idea.backward)
+    taken, notes = "", []
+    for step in range(13):
         assert page.evaluate(UNCLEAR) == []
+        (lit,) = page.locator(".lit").all()
+        code = source[int(lit.get_attribute("data-n")) - first].partition("  #")[0].strip()
+        words, note = lit.locator("> span").inner_text().strip(), lit.locator("i").inner_text()
+        assert words == code
+        kinds = {"root.grad": " = 1", "y = max": "y = ", "x.grad": ".grad = ", "for x": "no inputs"}
+        assert next(kind for start, kind in kinds.items() if code.startswith(start)) in note
+        taken += note.removeprefix("y = ") if note.startswith("y = ") else ""
+        turned = page.locator(".link.sent").count()
+        assert turned == sum(".grad = " in each for each in notes[1:] + [note] * bool(step))
+        assert page.locator(".in-use").count() == (code.startswith("x.grad"))
+        notes.append(note)
+        if step < 12:
+            page.get_by_role("button", name="Next step").click()
+    assert page.get_by_role("button", name="Next step").is_disabled()
+    assert taken == "Lbacx" and notes[8] == "x.grad = −0.5 − 0.5 = −1"
+    for name, value in named.items():
+        assert page.locator(f"[data-box={name}] > text").text_content() == number(value.grad.item())
+
+
+def test_the_still_loop_is_its_last_step_and_says_the_gradients():
+    assert "at the end: x −1, c −2, a −0.25, b −0.5, L 1." in alt("loop")
+    assert loop.picture().count('class="link sent"') == 5
+
+
+def test_a_readers_own_loop_takes_the_place_of_the_books(shown):
+    page, _ = shown("loop")
+    step = loop.walked()["steps"][2] | {"line": 1}
+    given = {
+        "steps": [step],
+        "says": "It may never end.",
+        "text": "def backward(root):\n    <b>own",
+    }
+    page.evaluate("detail => document.dispatchEvent(new CustomEvent('loop', {detail}))", given)
+    assert page.locator(".steps > div > span").all_text_contents() == given["text"].split("\n")
+    assert page.locator(".lit").inner_text().startswith("    <b>own")
+    assert page.locator("#loop [role=status]").inner_text().endswith("It may never end.")
 
 
 def test_the_newest_first_gives_the_gradient_and_a_before_b_does_not():
@@ -219,3 +280,55 @@ def test_the_graph_of_chapter_5_has_what_its_dot_says():
         assert words in said
     picture = importlib.import_module("demos.pictures.record").picture()
     assert picture.count("<polygon") == 3  # (arrows)
+
+
+MEASURED = [name for names in CHAPTERS.values() for name in names if name.startswith("measured.")]
+
+
+@pytest.mark.parametrize("name", [name for names in CHAPTERS.values() for name in names])
+def test_on_a_phone_no_text_of_a_picture_is_smaller_than_8_pixels(shown, name):
+    if name in ("forces", "softmax"):
+        pytest.skip("test_hero and test_site_explore look at this one")
+    page, _ = shown(name)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate(LEAST) >= 8
+    assert name not in MEASURED or page.evaluate(UNCLEAR) == []
+
+
+def ends(name):
+    """Return of each line of a measured picture its first and its last number."""
+    lines = re.findall(r"(?:\. |; )([^:;]+): ([-−\d.e]+) at [\d.]+, ([\d.e−-]+) at", alt(name))
+    return {line: [float(x.replace("−", "-")) for x in both] for line, *both in lines}
+
+
+def test_what_the_chapters_of_the_laboratory_say_of_their_lines_is_so():
+    assert ends("measured.chain")["no scale"][1] < 1e-3
+    first, last = ends("measured.chain")["1/√d_k"]
+    assert last == pytest.approx(first, rel=0.1)
+    (low, high), (same, alike) = (ends("measured.sharpness")[x] for x in ("no scale", "1/√d_k"))
+    assert high > 30 * low and alike == pytest.approx(same, rel=0.2)
+    for name, (low, high) in ends("measured.neighbours").items():
+        steady, falls = name in ("1/√d_k", "log n"), name in ("1/d_k", "QK-norm")
+        assert (high < low / 3) == falls and (steady or falls or high > 3 * low)
+        assert not steady or high == pytest.approx(low, rel=0.1)
+    keys = (16, 256, 4096)
+    rows = [collapse(n, freezing_line(n), rng=np.random.default_rng(0)) for n in keys]
+    assert min(row.entropy for row in rows) > 1 / 3
+
+
+def test_the_kept_trainings_are_drawn_as_the_laboratory_draws_them():
+    found = Findings.read()
+    for name, a in measured.SCALES.items():
+        ways = {k[-1]: v for k, v in found.outcomes.items() if k[:5] == ("sgd", "unit", a, 0, 512)}
+        steps = [way.steps_mean for _, way in sorted(ways.items()) if way.learned]
+        assert ends("measured.basin")[name] == pytest.approx([steps[0], steps[-1]], rel=0.01)
+    best = [found.best("sgd", a, 0.0, 512).steps_mean for a in (0.0, 0.5)]
+    assert 9 < best[0] / best[1] < 11
+    _, rows = kept_rows()
+    every = [row for row in rows if row.a and len({task.lr for task in row.second}) > 1]
+    assert len(every) == 10 and {row.d_k for row in every} == {64}
+    for name, change in (("1/√d_k", "as trained"), ("no scale", "no scale")):
+        steps = [*steps_over_rates(every, change).values()]
+        reached = [x for x in steps if x < np.inf]
+        assert ends("measured.trained")[name] == pytest.approx([reached[0], reached[-1]], rel=0.01)
+        assert (steps[-1] == np.inf) == (name == "no scale")

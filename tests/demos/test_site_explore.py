@@ -9,6 +9,7 @@ import pytest
 
 from attention import attention, attention_weights
 from attention.scaling import typical_query
+from demos.laboratory import _gpt
 from demos.laboratory._pages import learns, write_explorables
 from demos.laboratory._pages import pages as explore
 from demos.pages.page import data
@@ -115,6 +116,14 @@ def test_what_is_said_of_the_gpt_is_in_its_pictures():
     assert attention_box["rows"][0]["grad"] < grads["w_o"] / 1000
     (keys,) = (box for box in opened if box["title"] == "w_k")
     assert [row["grad"] < 1e-15 for row in keys["rows"]] == [False, True]
+
+
+def test_a_gpts_gradient_keeps_its_size_and_a_layer_hands_little_of_it_to_its_input():
+    sizes = np.array([[cell.rms for cell in cells] for cells in _gpt.columns()])  # (12, 4)
+    assert sizes.shape == (12, 4)
+    for entering, leaving in ((0, 1), (2, 3)):
+        assert sizes[:, leaving].max() < 1.05 * sizes[:, leaving].min()
+        assert (sizes[:, entering] / sizes[:, leaving]).max() < 0.0011
 
 
 # ------------------------------------------------------------------ in a browser
@@ -240,3 +249,25 @@ def test_axe_finds_nothing(visit, findings, file, scheme):
     for case in (0, 1) if file == "softmax.html" else ():
         guess(page, 1, case)
     assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in findings(page)] == []
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_cell_of_the_gpt_opens_its_step_with_its_number(visit, part):
+    cell = _gpt.columns()[6][part]
+    page = visit("gpt.html")
+    page.focus(f"[aria-label^='Block 6, {cell.part}']")
+    page.keyboard.press("Enter")
+    steps = page.frame("stepper")
+    steps.wait_for_url(f"**/{cell.address}")
+    steps.locator(".box.gradient.now").last.wait_for()
+    said = " ".join(steps.locator(".box.now .grad").all_inner_texts())
+    said = re.sub("·10⁻([⁰¹²³⁴-⁹])", lambda power: f"e-{'⁰¹²³⁴⁵⁶⁷⁸⁹'.index(power[1])}", said)
+    assert f"{cell.rms:.3g}" in {f"{float(x):.3g}" for x in re.findall(r"grad ([\d.e-]+)", said)}
+    assert steps.inner_text("#message") == ""
+
+
+def test_attentions_weights_are_a_map_for_each_head(visit):
+    steps = visit("gpt.html").frame("stepper")
+    steps.click(".box:has-text('weights#1')")
+    found = steps.locator("figure:has(figcaption:text('gradient of weights')) table")
+    assert found.count() == 4 and found.first.locator("tr").count() == 4

@@ -1,5 +1,6 @@
 """Site, in a real browser: no request, no complaint, no sideways scrolling; Find and folds."""
 
+import io
 import re
 
 import pytest
@@ -49,6 +50,36 @@ def test_a_page_of_each_kind_fits_every_width_and_axe_finds_nothing(visit, findi
     for scheme in ("light", "dark"):
         found = findings(visit(name, scheme=scheme))
         assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in found] == []
+
+
+# How far what is seen has moved by itself, as Chromium counts it (cumulative layout shift).
+SHIFT = """() => new Promise((done) => {
+  let shift = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => { shift += entry.value; }))
+    .observe({type: "layout-shift", buffered: true});
+  setTimeout(() => done(shift), 300);
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    "name", [*KINDS, "0-the-idea", "4.1-finite-differences", "14-positions", "gpt"]
+)
+def test_nothing_moves_while_a_page_is_loaded(visit, name, width):
+    assert visit(name, width=width).evaluate(SHIFT) < 0.05
+
+
+@pytest.mark.parametrize("name", ["explore", "gpt", "15.3-models", "16-why-d-k", "demos"])
+def test_in_the_dark_no_picture_is_a_white_sheet(visit, name):
+    """(A plot of matplotlib is a light card, less bright than paper.)"""
+    imread = pytest.importorskip("matplotlib.image").imread
+    page = visit(name, scheme="dark")
+    pictures = page.locator("main img:visible")
+    assert pictures.count()
+    for picture in pictures.all():
+        source = picture.get_attribute("src")
+        brightness = imread(io.BytesIO(picture.screenshot()))[..., :3].mean()
+        assert brightness < (0.9 if source.endswith((".png", "map.svg")) else 0.8), source
 
 
 def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(visit):

@@ -1,6 +1,6 @@
 "use strict";
-// What other lines have replaced. A button brings it back, the last first; what stands there then
-// is put aside in its turn, so that nothing typed is lost, in this tab.
+// Lines that other lines have replaced, newest first, with a button that brings them back. What they
+// replace then is put aside in its turn.
 //
 //   aside(key, line, {now, show, isOwn}, words, label) → replace(text, said)
 //     key, line     where it is remembered; the line that has the button, which nothing else uses

@@ -42,7 +42,7 @@ class Block {
 
   edit() {
     const changed = () => { this.ran = false; };
-    this.editor ??= editor(this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
+    this.editor ??= bookEditor(this.typed, `Example ${this.place}`, { changed, run: () => this.run() });
     this.editing = this.editor;
     this.clear();
     this.status.append(...leftThere(this.editing, this.typed));
@@ -172,7 +172,7 @@ class Compared {
 
   differs() {
     const book = this.now.book.map((line) => line.textContent);
-    const lines = this.now.text.replace(/\n$/, "").split("\n");
+    const lines = this.now.text.replace(/\n$/, "").split("\n").map((line) => line || " ");
     let [from, end] = [0, 0];  // how many lines are equal, from above and from below
     while (from < Math.min(lines.length, book.length) && lines[from] === book[from]) from += 1;
     while (end < Math.min(lines.length, book.length) - from && lines.at(-1 - end) === book.at(-1 - end)) end += 1;
@@ -197,7 +197,7 @@ if (missing) {
   consoles.forEach((each) => each.after(make("p", { className: "status", textContent: why })));
 }
 if (blocks.length) {
-  const words = "Examples on this page run here: point at one, and press Run or Edit.";
+  const words = "The examples on this page run here: each has Run and Edit.";
   const cost = remembered(LOADED) ? [] : [make("span", { className: "cost", textContent: ` (Python: ${live.cost}.)` })];
   document.querySelector(".facts").append(make("div", { className: "runs" }, words, ...cost));
   const command = `python -m ${document.body.dataset.module}`;

@@ -10,7 +10,7 @@ class Definition {
     this.parts = parts;  // a rule's VJPs stand beside their derivation, apart from its value
     this.editor = null;  // made by the first Edit; Reset puts it away, with what is typed in it
     this.editing = null;  // the same, while it is open
-    this.running = this.isUsed = false;
+    this.inUse = "";  // the lines that Python has in its place; "" for the book's
     this.editButton = plainButton("Edit", () => this.edit());
     this.runButton = runButton("Use my lines", () => this.run());
     this.resetButton = plainButton("Reset", () => this.reset());
@@ -31,7 +31,8 @@ class Definition {
   }
 
   edit() {
-    this.editor ??= editor(this.book, `The lines of ${this.name}`, { run: () => this.run() });
+    const changed = () => { if (this.after.hasChildNodes()) this.sayWhichAreUsed(); };
+    this.editor ??= bookEditor(this.book, `The lines of ${this.name}`, { changed, run: () => this.run() });
     this.editing = this.editor;
     this.status.replaceChildren(...leftThere(this.editing, this.book));
     this.parts.forEach((part) => { part.hidden = true; });
@@ -49,30 +50,40 @@ class Definition {
     this.editButton.hidden = false;
     this.runButton.hidden = this.resetButton.hidden = true;
     this.bar.classList.remove("on");
-    this.after.replaceChildren();
-    const others = definitions.filter((each) => each !== this && each.isUsed);
-    const { isUsed } = this;
-    if (isUsed) {
-      python.restart();  // (a new Python has the book's lines)
-      blocks.filter((block) => !block.editing).forEach((block) => block.restore());
+    const others = definitions.filter((each) => each !== this && each.inUse);
+    const ends = this.inUse || isGoingOn(this.runButton);
+    if (ends) {  // (a new Python has the book's lines)
+      if (python.busy) python.stop();
+      else python.restart();
+      blocks.filter((block) => !block.editing && !block.running).forEach((block) => block.restore());
     }
-    this.status.textContent = isUsed && others.length ? "Python begins anew: use your other lines again." : "";
+    this.after.replaceChildren();
+    this.status.textContent = ends && others.length ? "Python begins anew: use your other lines again." : "";
     this.editButton.focus();
   }
 
   async run() {
-    if (this.running) return;
-    this.running = this.isUsed = true;  // (lines that fail may be in use, too)
+    if (isGoingOn(this.runButton)) return;
     const question = { define: this.editing.text, of: document.body.dataset.module, name: this.name };
     const { done } = await follow(question, {
-      button: this.runButton, status: this.status, into: this.after, words: "It is judged …",
+      button: this.runButton, status: this.status, into: this.after, words: "Your lines are being checked …",
     });
-    this.running = false;
     blocks.forEach((block) => { block.ran = false; });
-    if (!done || !this.editing) return;  // (Reset has ended Python, and says so)
-    this.status.textContent = "Your lines are in use everywhere in the project.";
+    if (!this.editing) return;  // (Reset has put them away)
+    if (!done) {
+      if (this.inUse) this.status.textContent = "These lines are not in use; your earlier ones still are.";
+      return;
+    }
+    this.inUse = question.define;
+    this.sayWhichAreUsed();
     this.after.append(told(done));
     mark(done.examples);
+    if (done.loop) document.dispatchEvent(new CustomEvent("loop", { detail: done.loop }));
+  }
+
+  sayWhichAreUsed() {
+    const isUsed = this.editing.text === this.inUse;
+    this.status.textContent = isUsed ? "Your lines are in use everywhere in the project." : "Changed: press Use my lines again.";
   }
 }
 
@@ -140,8 +151,8 @@ for (const part of python.can && !missing ? all(".code[data-of]") : []) {
 const definitions = [...named].map(([name, parts]) => new Definition(name, parts));
 python.ended(() => {
   blocks.filter((each) => each.isMarked).forEach((each) => each.restore());
-  for (const each of definitions.filter(({ isUsed }) => isUsed)) {
-    each.isUsed = false;
+  for (const each of definitions.filter(({ inUse }) => inUse)) {
+    each.inUse = "";
     if (each.editing) each.status.textContent = "Not in use any more: Python begins anew.";
   }
 });

@@ -4,6 +4,7 @@
 //
 //   editor(text, label, {changed(text), run()}) →
 //     {element, text (get and set), changed, focus()}
+//   bookEditor(book, label, {changed(), run()}) → the same, for lines that stand in the book
 //
 // Tab indents, Escape and then Tab leaves, Enter keeps the indentation, Ctrl+Enter runs.
 
@@ -82,16 +83,30 @@ function editor(text, label, { changed = () => {}, run = () => {} } = {}) {
   };
 }
 
+// An editor of lines of the book. Its text, and `other`, what `leftThere` has exchanged for it, come
+// back in this tab after a reload.
+function bookEditor(book, label, { changed, run }) {
+  const key = `minigrad.lines.${document.body.dataset.module}.${label}`;
+  let [text, other] = [book, book];
+  try { [text, other] = JSON.parse(remembered(key)) ?? [book, book]; } catch { /* (of another kind) */ }
+  const keep = () => remember(key, JSON.stringify([opened.text, opened.other]));
+  const opened = editor(text, label, { changed() { keep(); changed(); }, run });
+  return Object.assign(opened, { other });
+}
+
 // What is said of an editor that opens with other lines than the book's, with a button for these.
 // It exchanges the two, so that neither is lost.
 function leftThere(opened, book) {
-  opened.other ??= book;
   if (opened.text === book && opened.other === book) return [];
-  const words = () => (opened.other === book ? "The book's lines" : "My lines");
-  const button = plainButton(words(), () => {
+  const said = make("span", {}), button = plainButton("", () => {
     [opened.text, opened.other] = [opened.other, opened.text];
-    opened.changed(opened.text);
-    button.firstChild.textContent = words();
+    opened.changed();
+    name();
   });
-  return ["Your lines, as you left them. ", button];
+  function name() {
+    said.textContent = opened.text === book ? "The book's lines. " : "Your lines, as you left them. ";
+    button.firstChild.textContent = opened.other === book ? "The book's lines" : "My lines";
+  }
+  name();
+  return [said, button];
 }

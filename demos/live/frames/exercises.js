@@ -4,17 +4,19 @@
 // What the learner types is kept in this browser, under one key, and nowhere else. Save writes the
 // same as a file, which Load reads, here and in a terminal (demos/learn/_moving.py):
 //
-//   {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME]}
+//   {"minigrad exercises": 1, "files": {NAME: TEXT}, "solved": [NAME],
+//    "read": [PAGE]}  the chapters that have been read (demos/site/site.js), which may be missing
 
-const KEY = "minigrad.exercises";
-const ASIDE = `${KEY}.before`;  // where something of another kind is put
+const KEY = KEPT;  // (of site.js)
+const ASIDE = `${KEY}.before`;  // where something of another kind is put, and then with .2, .3, …
 const REPLACED = `${KEY}.replaced`;  // of sessionStorage: what each Load has replaced
 
 function parsed(text) {  // null if it is of another kind
   try {
     const found = JSON.parse(text);
     const isText = ([name, file]) => /^e\d\d_\w+$/.test(name) && typeof file === "string";
-    const isOurs = found["minigrad exercises"] === 1 && Array.isArray(found.solved);
+    const isOurs = found["minigrad exercises"] === 1 && Array.isArray(found.solved)
+      && Array.isArray(found.read ?? []);
     if (isOurs && Object.entries(found.files).every(isText)) return found;
   } catch { /* (cut off, or not JSON) */ }
   return null;
@@ -22,6 +24,7 @@ function parsed(text) {  // null if it is of another kind
 
 const kept = {
   unwritten: {},  // of each exercise that the browser has refused to keep: its text, and if it is solved
+  pages: null,  // chapters that Load has brought, and the browser has refused to keep
   isOther: false,  // whether something of another kind is kept under the key
 
   read() {
@@ -29,25 +32,36 @@ const kept = {
     try { text = localStorage.getItem(KEY); } catch { /* (refused: as if there were nothing) */ }
     const found = text && parsed(text);
     this.isOther ||= Boolean(text && !found);
-    const whole = found || { "minigrad exercises": 1, files: {}, solved: [] };
+    const whole = { read: [], ...(found || { "minigrad exercises": 1, files: {}, solved: [] }) };
     for (const [name, { text, solved }] of Object.entries(this.unwritten)) {
       whole.files[name] = text;  // (undefined: JSON has no such file)
       whole.solved = whole.solved.filter((each) => each !== name);
       if (solved) whole.solved.push(name);
     }
-    return whole;
+    return this.pages ? { ...whole, read: this.pages } : whole;
   },
 
   write(name, text, solved) {
     this.unwritten[name] = { text, solved };
+    this.store();
+  },
+
+  store() {
     const whole = this.read();
     try {
       const old = localStorage.getItem(KEY);
-      if (old && !parsed(old)) localStorage.setItem(ASIDE, old);
+      if (old && !parsed(old)) this.putAside(old);
       localStorage.setItem(KEY, JSON.stringify(whole));
       this.unwritten = {};
+      this.pages = null;
     } catch { /* (full, or refused as in private windows) */ }
     warn();
+  },
+
+  putAside(text) {  // (once, in the place of nothing else)
+    let n = 1, key = ASIDE;
+    while (![null, text].includes(localStorage.getItem(key))) key = `${ASIDE}.${n += 1}`;
+    localStorage.setItem(key, text);
   },
 };
 
@@ -59,7 +73,7 @@ function warn() {
   const refused = Object.keys(kept.unwritten).length > 0;
   const words = [];
   if (refused) words.push("This browser keeps nothing here: its storage is full, or refused. Save before you leave this page.");
-  if (kept.isOther) words.push(`What was kept here is of another kind. It is put aside in this browser's storage, as ${ASIDE}, and you begin anew.`);
+  if (kept.isOther) words.push(`What was kept here is of another kind. You begin anew. With your first change it is put aside in this browser's storage, as ${ASIDE} or ${ASIDE}.2 and so on.`);
   const said = words.join(" ");
   if (warning.textContent !== said) warning.textContent = said;
 }
@@ -79,10 +93,12 @@ function save() {
 function fileButtons(renew, status, line) {
   const now = () => JSON.stringify(kept.read());
   const show = (text) => {
-    const { files, solved } = JSON.parse(text);
+    const { files, solved, read } = JSON.parse(text);
     for (const name of Object.keys({ ...kept.read().files, ...files })) {
       kept.write(name, files[name], solved.includes(name));
     }
+    kept.pages = read;
+    kept.store();
     renew();
   };
   const words = ["What was here before is put aside.", "Undo"];
@@ -90,7 +106,7 @@ function fileButtons(renew, status, line) {
   const input = make("input", { type: "file", accept: ".json", hidden: true });
   input.addEventListener("change", async () => {
     const [file] = input.files;
-    const loaded = parsed(await file.text());
+    const loaded = parsed(await file.text().catch(() => ""));  // (it may be gone)
     input.value = "";
     if (!loaded) {
       status.textContent = `${file.name} is not a file that Save has written. Nothing is changed.`;
@@ -98,11 +114,12 @@ function fileButtons(renew, status, line) {
     }
     const before = kept.read(), names = Object.keys(loaded.files);
     const others = before.solved.filter((name) => !names.includes(name));
-    const solved = [...others, ...loaded.solved.filter((name) => names.includes(name))];
+    const theirs = loaded.solved.filter((name) => names.includes(name));
+    const read = [...new Set([...before.read, ...(loaded.read ?? [])])];
     const count = names.length === 1 ? "1 exercise is" : `${names.length} exercises are`;
     const files = { ...before.files, ...loaded.files };
-    replace(JSON.stringify({ ...before, files, solved }),
-      `${count} loaded from ${file.name}, ${loaded.solved.length} solved.`);
+    replace(JSON.stringify({ ...before, files, solved: [...others, ...theirs], read }),
+      `${count} loaded from ${file.name}, ${theirs.length} solved.`);
   });
   return [plainButton("Save", save), plainButton("Load", () => input.click()), input];
 }
@@ -115,9 +132,9 @@ function exercise(place) {
   const answer = make("div", { className: "answer", tabIndex: -1 });
   const [status, loaded, way] = [statusLine(), statusLine(), statusLine()];
   const numbers = make("pre", { className: "numbers", ariaHidden: "true" });
-  const changed = () => { count(); kept.write(name, file(), false); };
   const write = editor("", `Your file ${name}.py`, { changed, run: () => check() });
   let hidden = head;  // what of the learner's file is not in the editor
+  let solved = null;  // the text that was solved last
 
   function file() { return `${hidden}${write.text}\n`; }
 
@@ -126,14 +143,30 @@ function exercise(place) {
     numbers.textContent = Array.from({ length: lines }, (_, i) => first + i).join("\n");
   }
 
+  function changed() {
+    const isSolved = file() === solved;
+    count();
+    if (isSolved && !status.textContent) status.textContent = "Solved.";
+    else if (!isSolved && status.textContent === "Solved.") status.textContent = "";
+    if (!isSolved) answer.querySelector(".right")?.remove();
+    kept.write(name, file(), isSolved);
+  }
+
   function fill(text) {
     hidden = text.startsWith(head) ? head : "";
     write.text = text.slice(hidden.length).replace(/\n$/, "");
+    answer.replaceChildren();
     count();
-    status.textContent = hidden ? "" : "Your file begins with other lines than this exercise does now, so all of it is here.";
+    const words = file() === solved ? ["Solved."] : [];
+    if (!hidden) words.push("Your file begins with other lines than this exercise does now, so all of it is here.");
+    status.textContent = words.join(" ");
   }
 
-  const renew = () => { fill(kept.read().files[name] ?? given); answer.replaceChildren(); };
+  function renew() {
+    const whole = kept.read(), text = whole.files[name] ?? given;
+    solved = whole.solved.includes(name) ? text : null;
+    fill(text);
+  }
 
   const isKept = (text) => (kept.read().files[name] ?? given) === text;
 
@@ -141,12 +174,11 @@ function exercise(place) {
   // lines of their own: after Begin again, a reload brings the old lines back, too.
   function show(text) {
     fill(text);
-    answer.replaceChildren();
-    if (text !== given && !isKept(text)) kept.write(name, text, false);
+    if (text !== given && !isKept(text)) kept.write(name, text, text === solved);
   }
 
   async function check() {
-    if (isGoingOn(checkButton)) return;
+    if (isGoingOn(checkButton) || isGoingOn(compareButton)) return;  // (Ctrl+Enter)
     const text = file(), { files } = kept.read();
     let clock = null;
     const begin = () => { clock ??= setTimeout(() => python.end(late), seconds * 1000); };
@@ -158,22 +190,29 @@ function exercise(place) {
         print(printed, answer);
       },
     };
+    compareButton.disabled = true;
     const { done } = await follow({ check: name, text, files }, { ...here, button: checkButton, hear, words: "It is checked …" });
+    compareButton.disabled = false;
     clearTimeout(clock);
     if (!done) return;
-    if (file() === text && (isKept(text) || done.solved)) kept.write(name, text, done.solved);
+    const isSame = file() === text;
+    if (done.solved) solved = text;
+    if (isSame && (isKept(text) || done.solved)) kept.write(name, text, done.solved);
     if (done.printed) answer.querySelector(".got").textContent = done.printed;
     for (const each of done.warned) answer.append(make("p", { textContent: `warning: ${each}` }));
     const words = done.kind ? `${done.kind}: ${done.said}` : done.said;
+    const right = isSame ? "Solved." : "Solved, as it was when you pressed Check. Check it again.";
     answer.append(make("pre", {
       className: done.solved ? "plain told right" : "plain told",
-      role: "status", tabIndex: 0, textContent: done.solved ? "Solved." : words,
+      role: "status", tabIndex: 0, textContent: done.solved ? right : words,
     }));
   }
 
   async function compare() {
-    if (python.busy) return;
+    if (isGoingOn(compareButton)) return;
+    checkButton.disabled = true;
     const { done } = await follow({ compare: name, text: file() }, { ...here, button: compareButton, words: "It is compared …" });
+    checkButton.disabled = false;
     if (!done) return;
     const rows = done.map((line) => {
       const kind = { "+": "given", "-": "taken" }[line[0]] || "";
@@ -199,13 +238,12 @@ function exercise(place) {
   if (next) Object.assign(document.querySelector(".turn [rel=next]"), { href: next, textContent: `Next on the path: ${called} →` });
   place.hidden = true;
   place.after(make("div", { className: "numbered" }, numbers, write.element), bar, warning, status, loaded, way, answer);
-  if (kept.read().solved.includes(name)) status.textContent = "Solved.";
 
   addEventListener("storage", ({ key }) => {
     const theirs = kept.read().files[name];
     if (key !== KEY || theirs === undefined || theirs === file()) return;
     const button = plainButton("Take them", () => replace(theirs, "These are the other tab's lines."));
-    status.replaceChildren("Another tab has other lines for this exercise, and the last to be changed are kept. ", button);
+    status.replaceChildren("Another tab has changed this exercise. The lines that are changed last are kept. ", button);
   });
 }
 

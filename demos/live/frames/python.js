@@ -31,28 +31,30 @@ const python = {
     // page's.
     const program = [`import ${JSON.stringify(at("live/worker.js"))};`];
     const blob = URL.createObjectURL(new Blob(program, { type: "text/javascript" }));
-    this.worker = new Worker(blob, { type: "module" });
     this.ready = false;
+    this.worker = new Worker(blob, { type: "module" });
     this.worker.onmessage = ({ data }) => this.hear(JSON.parse(data));
-    this.worker.onerror = ({ message }) => this.hear({ broken: message || "no file answers" });
+    this.worker.onerror = ({ message }) => this.hear({ broken: message || "the server does not answer" });
     const { runtime, code, numpy, viz } = live;
     this.worker.postMessage({ runtime: at(runtime), code: at(code), numpy: at(numpy), viz: at(viz) });
   },
 
   ask(question, hear = () => {}) {
-    if (!this.worker) this.start();
     const id = ++this.count;
     return new Promise((answered) => {
       this.asked.set(id, { hear, answered });
-      this.worker.postMessage(JSON.stringify({ id, ...question }));
+      try {
+        if (!this.worker) this.start();
+        this.worker.postMessage(JSON.stringify({ id, ...question }));
+      } catch (error) { this.hear({ broken: error.message }); }  // (a browser that allows no worker)
     });
   },
 
   hear(message) {
     if (message.broken && this.ready) {
-      this.end(`Python has ended: ${message.broken}. What you typed is here. The next Run starts a new Python.`);
+      this.end(`Python has ended: ${message.broken}. What you typed is here. Python starts anew when you need it next.`);
     } else if (message.broken) {
-      this.end(`Python did not come: ${message.broken}. The next Run tries again.`);
+      this.end(`Python could not be loaded: ${message.broken}. Press the button to try again.`);
     } else if (message.ready) this.ready = true;
     if (message.said || message.ready) {
       for (const { hear } of this.asked.values()) hear({ said: message.said || "" });
@@ -65,7 +67,7 @@ const python = {
     } else question.hear(message);
   },
 
-  stop() { this.end("Stopped. The next Run starts a new Python."); },
+  stop() { this.end("Stopped. Python starts anew when you need it next."); },
   restart() { this.end(""); },
 
   end(failed) {
@@ -73,11 +75,9 @@ const python = {
     this.worker = null;
     const open = [...this.asked.values()];
     this.asked.clear();
+    open.forEach(({ answered }) => answered(null));  // (first: a `hear` that fails stops no other run)
     this.listeners.forEach((each) => each());
-    for (const { hear, answered } of open) {
-      if (failed) hear({ failed });
-      answered(null);
-    }
+    if (failed) open.forEach(({ hear }) => hear({ failed }));
   },
 };
 addEventListener("pagehide", () => python.restart());  // (190 MB)

@@ -2,8 +2,8 @@
 // A run as the reader sees it: its button, how it goes, and what it prints, draws and fails with.
 //
 //   plainButton(words, clicked)
-//   runButton(words, clicked)  a button that needs Python; until this tab has it, it says the cost.
-//                              While its run goes on it says Stop, and stops
+//   runButton(words, clicked)  a button that starts a run. It names the download until this tab has
+//                              Python, and is Stop during the run
 //   isGoingOn(button), goesOn(button, is)  whether its run goes on
 //   barOf(code, ...buttons)    put buttons at the right end of a piece of code, beside Copy; quiet
 //                              unless its class is "on", or it is the page's first
@@ -11,9 +11,10 @@
 //   follow(question, {button, status, into, words, hear}) → Promise of {done, went, seconds}
 //                              ask Python, and show how it goes: `words` while it runs. hear has
 //                              functions by the kinds of messages: hear.out takes the place of
-//                              print. went: whether there was an answer, and no error
+//                              print. went: whether there was an answer, and no error. seconds:
+//                              of the run alone, without Python's start and other runs before it
 //   print(text, into)          append what is printed to an element
-//   remembered(key), remember(key, text)  of this tab, or of this page if the browser refuses
+//   remembered(key), remember(key, text)  of this tab; nothing is kept if the browser refuses
 
 const LOADED = "minigrad.loaded";  // this tab has had Python
 
@@ -55,8 +56,7 @@ function barOf(code, ...buttons) {
 const statusLine = () => make("p", { className: "status", role: "status" });
 
 async function follow(question, { button, status, into, words = "It runs …", hear = {} }) {
-  const began = performance.now();
-  let failed = false, now = words;
+  let began = performance.now(), failed = false, now = words;
   goesOn(button, true);
   status.textContent = words;
   into.replaceChildren();
@@ -66,6 +66,7 @@ async function follow(question, { button, status, into, words = "It runs …", h
       remember(LOADED, "yes");
       all(".cost").forEach((each) => each.remove());
     }
+    if (message.begin === 0) began = performance.now();
     if ("out" in message && !hear.out) print(message.out, into);
     for (const [kind, what] of Object.entries(message)) hear[kind]?.(what);
     if (message.failed) {
@@ -88,7 +89,9 @@ function print(text, into) {
 }
 
 function failure({ failed, trace }) {
-  const box = make("div", { className: "failed", role: "alert" }, make("b", { textContent: failed }));
+  const [sentence, ...more] = failed.split("\n");
+  const box = make("div", { className: "failed", role: "alert" }, make("b", { textContent: sentence }));
+  if (more.length) box.append(make("pre", { className: "plain", textContent: more.join("\n"), tabIndex: 0 }));
   if (trace) {
     const lines = make("pre", { textContent: trace, tabIndex: 0 });
     box.append(make("details", {}, make("summary", { textContent: "Traceback" }), lines));

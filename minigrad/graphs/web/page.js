@@ -68,12 +68,21 @@
   }
   function heat(summary, caption, most, back) {
     const numbers = summary.whole !== undefined ? summary.whole : summary.map;
-    const rows = x => !Array.isArray(x) ? [[x]] : !Array.isArray(x[0]) ? [x] : !Array.isArray(x[0][0]) ? x : x.flatMap(rows);
-    const grid = rows(numbers), fine = summary.whole === undefined || grid.flat().length > 64;
-    const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
-    for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
+    const axes = x => Array.isArray(x) ? 1 + axes(x[0]) : 0;
+    const depth = axes(numbers);
+    // The last two axes are a map: attention's weights have one for each head.
+    let maps = depth > 2 ? numbers.flat(depth - 3) : [depth === 2 ? numbers : [[numbers].flat()]];
+    if (maps.some(map => map.length === 1 || map[0].length === 1)) maps = [maps.flat()];  // (rows below each other)
+    const fine = summary.whole === undefined || maps.flat(2).length > 64;
+    const said = `${caption} ${shape(summary)}, RMS ${short(rms(summary))}`;
+    const drawn = make("div", {class: "maps", role: "img", "aria-label": maps.length > 1 ? `${said}, ${maps.length} maps` : said});
+    for (const map of maps) {
+      const table = make("table", {class: fine ? "heat fine" : "heat"});
+      for (const row of map) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
+      drawn.append(table);
+    }
     const note = summary.whole === undefined ? "; each cell is the mean of several neighbours" : "";
-    return make("figure", {}, make("figcaption", {}, `${caption} ${shape(summary)}, RMS ${short(rms(summary))}${note}`), table);
+    return make("figure", {}, make("figcaption", {}, `${said}${note}`), drawn);
   }
   // One scale for several tables, so that a small gradient looks small beside a large one.
   const largest = summaries => summaries.filter(Boolean).flatMap(s => [s.whole, s.map]).filter(x => x !== undefined).flat(Infinity).map(number).filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 0);
