@@ -39,7 +39,7 @@ attention                    figures cache 11 12 13 14 15 16 encoders mapping ma
 attention/laboratory         16 sweeps figures __init__
 
 demos                        _files _json_lines _training __init__
-demos/pages                  __init__ templates text source tables book content page publish
+demos/pages                  __init__ templates text source tables book page content publish
 demos                        _training_curves
 demos/live                   __init__ _loop
 demos/pictures               __init__ draws way_back *
