@@ -204,7 +204,7 @@ def test_reset_of_a_definition_in_use_stops_another_run_with_a_sentence(tab):
     tab.js("blocks[0].edit()")
     tab.page.get_by_label("Example 1").fill("while True:\n    pass")
     change(tab, "softmax", "def softmax", "def softmax")
-    tab.js("blocks[0].run()")
+    tab.js("blocks[0].run(), 0")  # (0: its promise is not waited for)
     tab.until("python.busy && isGoingOn(blocks[0].runButton)")
     bar(tab, "softmax").get_by_role("button", name="Reset").click()
     tab.until("!isGoingOn(blocks[0].runButton)")
