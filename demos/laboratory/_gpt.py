@@ -6,8 +6,8 @@ its steps can be walked through.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,18 +28,12 @@ PARTS = (
 )
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The gradient at one part of a block: its RMS, and where its step is shown."""
 
     part: str
     rms: float
     address: str
-
-    @property
-    def colour(self) -> str:
-        """The colour of its gradient."""
-        return colour(self.rms, limits())
 
     @property
     def number(self) -> str:
@@ -48,6 +42,11 @@ class Cell:
             return f"{self.rms:#.2g}"
         digits, _, power = f"{self.rms:.1e}".partition("e-")
         return f"{digits}·10⁻{power.lstrip('0').translate(HIGH)}"
+
+    @property
+    def colour(self) -> str:
+        """The colour of the gradient, on the scale that the steps have."""
+        return colour(self.rms, limits())
 
 
 @cache
@@ -69,17 +68,14 @@ def columns() -> list[list[Cell]]:
     results = {scope.path: v for v in noted.vertices for scope in v.modules}
     start = sum(bool(v.operation) for v in noted.vertices) + 1
     arrived = {c.target: n for n, c in enumerate(noted.contributions, start)}
-    blocks = []
-    for i in range(BLOCKS):
-        cells = []
-        for part, layer, opened in PARTS:
-            result = results[f"blocks.{i}.{layer}"]
-            step = arrived[result.number]
-            address = f"{STEPPED}#step={step}&open=blocks.{i}.{opened}"
-            assert result.grad_rms is not None
-            cells.append(Cell(part, result.grad_rms, address))
-        blocks.append(cells)
-    return blocks
+
+    def cell(block: int, part: str, layer: str, opened: str) -> Cell:
+        result = results[f"blocks.{block}.{layer}"]
+        step = arrived[result.number]
+        address = f"{STEPPED}#step={step}&open=blocks.{block}.{opened}"
+        return Cell(part, result.grad_rms or 0.0, address)
+
+    return [[cell(block, *part) for part in PARTS] for block in range(BLOCKS)]
 
 
 def limits() -> Limits:

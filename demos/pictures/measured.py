@@ -1,7 +1,7 @@
 """Pictures · What chapters 16.2 to 16.7 measure: a line for each scale, on logarithmic axes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -49,15 +49,17 @@ def drawn(
     return figure(name, (488, 276), parts, alt, says)
 
 
-def chain() -> str:
-    """Return the figure of chapter 16.2."""
-    lines = {
-        name: [
-            (d, factors(d, a, queries=128, rng=np.random.default_rng(0)).gain_j)
-            for d in (4, *D_KS[1:])
-        ]
+def of_scales(d_ks: Sequence[int], size: Callable[..., float]) -> dict[str, Points]:
+    """Return a line over d_k for each scale."""
+    return {
+        name: [(d_k, size(d_k, a, rng=np.random.default_rng(0))) for d_k in d_ks]
         for name, a in SCALES.items()
     }
+
+
+def chain() -> str:
+    """Return the figure of chapter 16.2."""
+    lines = of_scales((4, *D_KS[1:]), lambda *of, rng: factors(*of, queries=128, rng=rng).gain_j)
     says = "Without the scale softmax's J shortens the gradient more and more as heads grow wider. "
     says += f"With 1/√d_k its gain does not depend on d_k. Medians of 128 queries. {NOW}"
     ticks = (4, 32, 128, 512), (1e-4, 1e-3, 1e-2, 1e-1)
@@ -84,10 +86,7 @@ def freezing() -> str:
 
 def sharpness() -> str:
     """Return the figure of chapter 16.4."""
-    lines = {
-        name: [(d, head_sharpness(d, a, rng=np.random.default_rng(0)).sharpness) for d in D_KS]
-        for name, a in SCALES.items()
-    }
+    lines = of_scales(D_KS, lambda *of, rng: head_sharpness(*of, rng=rng).sharpness)
     says = "Without a scale the loss is the more curved, the wider the head: nearly like d_k. With "
     says += f"1/√d_k it is equally curved at every width. One batch of 256 queries. {NOW}"
     return drawn("sharpness", ("d_k", "sharpness λ"), (D_KS, (1e-4, 0.01, 1, 100)), lines, says)
@@ -105,9 +104,7 @@ def basin() -> str:
         ]
         for name, a in SCALES.items()
     }
-    says = (
-        "With 1/√d_k a head learns ten times faster than without a scale, each at its best rate. "
-    )
+    says = "With 1/√d_k a head learns ten times faster than without, each at its best rate. "
     says += f"1/d_k needs larger rates. Means of the trainings that learned, of eight. {KEPT}"
     axes = "learning rate", "SGD's steps at d_k = 512"
     return drawn("basin", axes, ((0.03, 0.1, 0.3, 1, 3, 10), (10, 30, 100, 400)), lines, says)

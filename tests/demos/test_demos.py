@@ -57,7 +57,7 @@ def same(a, b):
 def test_draw_draws_the_pictures_of_the_readme_again(finished):
     folder, _ = finished("draw")
     names = {path.name for path in folder.glob("*.svg")}
-    assert names == {"small.svg", *(path.name for path in PICTURES)}
+    assert names == {"small.svg", "layer.svg", *(path.name for path in PICTURES)}
     for path in PICTURES:
         if path.stem in ("map", *STILLS):  # (matplotlib's, without data; test_hero)
             continue
@@ -106,7 +106,8 @@ def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_lar
     shown = set(re.findall(r'"demos/pictures/(\w+)\.svg"', README))
     for path in (ROOT / "demos").rglob("*.*"):
         if path.suffix in (".py", ".html", ".md"):
-            shown |= set(re.findall(r'"pictures/(\w+)\.svg"', path.read_text("utf-8")))
+            text = path.read_text("utf-8")
+            shown |= set(re.findall(r'(?:"pictures/|[{] picture\(")(\w+)(?:\.svg)?"', text))
     shown |= {name for files in CHAPTERS_PICTURES.values() for name, _ in files}
     assert sorted(shown) == [path.stem for path in PICTURES]
     assert all(path.stat().st_size < 100_000 for path in PICTURES)
