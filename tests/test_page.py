@@ -591,3 +591,19 @@ def test_bad_input_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="the same operations and contributions: these"):
         steps.save(tmp_path / "x.html", beside=other)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_printed_step_has_all_its_columns_on_the_paper(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {"q": 3, "k": 5, "v": 5}
+    q, k, v = (
+        Tensor(rng.standard_normal((n, 5)), requires_grad=True, name=x) for x, n in rows.items()
+    )
+    with Steps() as steps:
+        (attention(q, k, v) ** 2).sum().backward()
+    page = visit(steps.save(tmp_path / "steps.html"), viewport={"width": 718, "height": 900})  # A4
+    page.emulate_media(media="print")
+    ends = "all => all.map(each => each.getBoundingClientRect().right)"
+    found = page.eval_on_selector_all("table.rows td", ends)
+    assert len(found) >= 4 * 5 and max(found) <= 718  # (five keys)
+    assert page.evaluate("getComputedStyle(document.body).printColorAdjust") == "exact"

@@ -156,6 +156,15 @@ def test_an_address_a_link_and_print_open_a_fold(visit, site):
     assert page.locator("#logsumexp").is_visible()
 
 
+def test_print_keeps_the_bars_of_softmax(visit):
+    """(A browser prints no backgrounds but those that a page insists on.)"""
+    page = visit("3.6-softmax")
+    page.emulate_media(media="print")
+    adjust = "all => all.map(each => getComputedStyle(each, '::before').printColorAdjust)"
+    bars = page.eval_on_selector_all(".bars .cells data", adjust)
+    assert len(bars) > 10 and set(bars) == {"exact"}
+
+
 def test_copied_code_has_no_line_numbers_prompts_or_results(visit):
     page = visit("3.6-softmax")
     page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
