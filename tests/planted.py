@@ -315,6 +315,7 @@ PLANTED = [
     ),
     (NONE, "", 0, rule(lambda x: x[::-1], lambda g, y, x: g), [A]),
     (NONE, "", 0, rule(np.exp, lambda g, y, x: last_row_only(g * y)), [A]),
+    (NONE, "", 0, rule(lambda x: x**3, lambda g, y, x: g * 2 * x**2 * x), [A[:, :1]]),
     (
         OF_ROW,
         "as by a standard deviation",

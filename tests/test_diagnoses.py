@@ -46,7 +46,7 @@ KINDS = {  # of each kind of sentence, words that no other has
     "the record was left": "leaves the record",
     "not smooth": "is not smooth",
     "the value stands still": "the value stays as it is",
-    "a factor of each row": "in each row another one",
+    "a factor of each row": "the same one in all rows",
 }
 
 

@@ -1,4 +1,4 @@
-"""Pages · Content: a demo's page but for its frame: the demo's file, and what a run of it has said.
+"""Pages · Content: a demo's page without its frame: the demo's file, and what a run of it has said.
 
 `publish` sets it in a page that needs no other file, and saves it beside that page. The site reads
 it there and sets it in its own frame, where chapters and names in code are links.

@@ -43,6 +43,7 @@ def picture() -> str:
         for i in (0, BLOCKS - 1):
             x = 404 - 34 * i
             parts.append(text(x, base + 20, f"{BLOCKS - i}", "soft"))
+            parts.append(text(x, base - 36, f"cos {cosines[i]:.2f}", f"small {kind}"))
     ends = {name: f"{cosines[-1]:.2f}" for name, cosines in rows.items()}
     alt = f"A gradient goes back through {BLOCKS} blocks. The cosine of its angle to the gradient "
     alt += f"that was sent is {rows['x + f(x)'][0]:.2f} after one block and {ends['x + f(x)']} "

@@ -89,7 +89,8 @@ function sentence({ p, L, pulls }) {
   const [better, worse] = [1, -1].map((sign) => pulls.z.map((x, j) => (sign * x > 1e-12 ? `k${"₁₂₃"[j]}` : "")).filter(Boolean));
   if (now.star && L < 1e-4) return "The output is at the star. Nothing pulls.";
   if (now.star && !within(now)) return "The star is outside of the shaded area: no mixture reaches it.";
-  if (Math.max(...p) > 0.985) return `One weight is ${two(Math.max(...p))}. The output is still pulled, but almost nothing gets back to q and the keys.`;
+  const isGone = [pulls.q, ...pulls.k].every((pull) => Math.hypot(...pull) < 0.05);
+  if (Math.max(...p) > 0.985 && isGone) return `One weight is ${two(Math.max(...p))}. The output is still pulled, but almost nothing gets back to q and the keys.`;
   if (!better.length) return "All values are equally good: no score is pulled.";
   const whose = better.length > 1 ? "whose values are" : "whose value is";
   return `The pull on q is a sum: along ${better.join(" and ")}, ${whose} better than the average, and against ${worse.join(" and ")}.`;

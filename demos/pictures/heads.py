@@ -61,14 +61,15 @@ def picture() -> str:
         parts.append(line([(middle, 222), (middle, 222 - unit * length)], "fore bar"))
         parts.append(text(middle, 240, number(length, 2), "fore"))
     parts.append(line([(556, 222), (556, 222 - unit * whole)], "bar"))
-    parts += [text(556, 240, number(whole, 2)), text(556, 122, "their sum")]
+    parts += [text(556, 240, number(whole, 2)), text(556, 122, "sum")]
     parts += [text(42, 208, WORDS[-1], "end"), text(42, 226, "gets", "end soft")]
     alt = f"Four maps of attention over “{' '.join(WORDS)}”: " + ", ".join(HEADS) + ". The heads "
     alt += f"add {', '.join(number(each, 2) for each in lengths)} to the output of the last word; "
     alt += f"the sum has the length {number(whole, 2)}."
     says = (
         "One sentence, four questions: a row is the word that looks (W_Q and W_K are set by hand). "
+        "Bars: the length of what each head adds to the last word through its rows of W_O. The "
+        "vectors add up to the output; they point different ways, so their sum is shorter than the "
+        "bars together."
     )
-    says += "Bars: the length of what each head adds to the last word through its rows of W_O. The "
-    says += "output is the sum of the four."
     return figure("heads", (600, 252), parts, alt, says)

@@ -79,8 +79,12 @@ def picture() -> str:
     given = {"seed": SEED, "half": HALF, "limits": LIMITS, "floor": DEAD, "axes": (MAP, HILL)}
     given["spreads"] = SPREADS.tolist()
     says = "With 1/√d_k the scores have the spread s = 1 at every d_k; without it s = √d_k. Each "
-    says += "number at the left is the curve’s height at s = √d_k, divided by its height at s = 1. "
-    says += "It is below 1 (dashed) where √d_k is far to the right of the curve’s top. (≈ 1: here "
-    says += f"{HALF // KEYS[-1]} random queries are too few to tell.) The map is of m = 0: no key "
-    says += "fits the query. If one does, the hill’s right side falls, and with it the mean."
+    says += "number at the left is the height of its hill (of 5, 64 or 1,024 keys) at s = √d_k, "
+    says += (
+        "divided by the height at s = 1. It is below 1 (dashed) where √d_k is far to the right of "
+    )
+    says += (
+        f"the top. (≈ 1: here {HALF // KEYS[-1]} random queries are too few to tell.) The map is "
+    )
+    says += "for m = 0. If one key fits (m > 0), the right side of the hill falls."
     return figure("hill", (470, 288), parts, alt, says, bars + data(given))

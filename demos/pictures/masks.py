@@ -35,5 +35,5 @@ def picture() -> str:
     says = (
         "A mask chooses what a query (a row) may look at. Softmax shares the weight 1 among what "
     )
-    says += "is left, and a forbidden key (white) gets exactly 0."
+    says += "is left, and a forbidden key (empty) gets exactly 0."
     return figure("masks", (478, 188), parts, alt, says)

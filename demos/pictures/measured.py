@@ -126,7 +126,7 @@ def trained() -> str:
         for name, by in steps.items()
     }
     says = "A trained head whose scale is taken away still answers, but learns a second task more "
-    says += f"slowly, or at the rate 1 never. Medians of ten trainings. {KEPT}"
+    says += f"slowly, or at the rate 1 not within 1,500. Medians of ten trainings. {KEPT}"
     axes = "learning rate", "steps of the second task"
     return drawn("trained", axes, ((0.03, 0.1, 0.3, 1), (10, 30, 100, 300, 1000)), lines, says)
 

@@ -57,7 +57,8 @@ TASKS = {
         Task(
             "train in float32, and faster",
             "The model decides, since its parameters do (chapter 7.1). Call it before you make the "
-            "optimizer. `keep_memory` spares the system's work for large arrays.",
+            "optimizer. `keep_memory` keeps what freed arrays took, so the system need not clear "
+            "it again.",
             """
             keep_memory()
             model.astype(np.float32)
@@ -88,7 +89,8 @@ TASKS = {
             "Optimizers skip a frozen parameter (chapter 7.1).",
             """
             for name, parameter in model.named_parameters():
-                parameter.requires_grad = name.startswith("blocks.1")
+                if name.startswith("blocks.1."):
+                    parameter.requires_grad = False
             """,
         ),
         Task(
@@ -114,7 +116,7 @@ TASKS = {
         ),
         Task(
             "leave padding out of the loss",
-            "A target equal to `ignore_index` does not count, in the mean neither (chapter 3.10).",
+            "A target equal to `ignore_index` does not count, nor in the mean (chapter 3.10).",
             """
             padded = np.where(np.arange(8) < 5, targets, -100)
             loss = cross_entropy(model(tokens), padded, ignore_index=-100)
@@ -171,7 +173,7 @@ TASKS = {
             "check a derivative",
             "The error says which rule is wrong, and often why (chapter 4.3).",
             """
-            assert gradcheck(lambda x: np.exp(cube(x)), np.linspace(-1.0, 1.0, 5))
+            assert gradcheck(lambda x: np.exp(x) * x, np.linspace(-1.0, 1.0, 5))
             """,
         ),
         Task(
@@ -212,8 +214,8 @@ TASKS = {
         ),
         Task(
             "train a model that does not fit into memory",
-            "Only the inputs of the function are kept. It is computed again on the way back "
-            "(chapter 2.4).",
+            "Only the function's inputs are kept, and the function is computed again on the way "
+            "back (chapter 2.4).",
             """
             x = Tensor(rng.standard_normal((8, 16)), requires_grad=True)
             y = recompute(lambda x: np.tanh(x @ x.mT) @ x, x)

@@ -125,9 +125,9 @@ function sectionsWith(typed) {
 }
 
 function search() {
-  const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const typed = input.value.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu) ?? [];
   const names = typed.length ? namesWith(typed) : [];
-  const known = new Set(names.map(({ address }) => address));
+  const known = new Set(names.slice(0, NAMES).map(({ address }) => address));
   const sections = typed.length ? sectionsWith(typed).filter(({ address }) => !known.has(address)) : [];
   const listed = [...names.slice(0, Math.max(NAMES, SHOWN - sections.length)), ...sections].slice(0, SHOWN);
   chosen = 0;
@@ -137,7 +137,7 @@ function search() {
     return make("li", { id: `found-${i}`, role: "option" }, link);
   }));
   const total = names.length + sections.length;
-  count.textContent = !typed.length ? "" : total ? `${total} found` : "Nothing found";
+  count.textContent = !typed.length ? "" : total > listed.length ? `${listed.length} of ${total} found` : total ? `${total} found` : "Nothing found";
   choose(0);
 }
 
@@ -154,7 +154,7 @@ function choose(step) {
 function load(name, file) {
   if (window[name]) return;
   window[name] = [];  // (until it is here)
-  document.head.append(make("script", { src: file, onload: search }));
+  document.head.append(make("script", { src: file, onload: search, onerror: () => { count.textContent = `${file} is missing: build the site again`; } }));
 }
 
 function open() {

@@ -167,7 +167,7 @@ def factor(case: Case) -> str | None:
 def factor_of_a_row(case: Case) -> str | None:
     """Diagnose a c that is k t in each row along the last axis, with another k in each row."""
     rows = case.point.shape[:-1]
-    if case.known or not 1 < math.prod(rows) < 65 or not case.gradient.any():
+    if case.known or not 1 < math.prod(rows) < 65 or case.point.shape[-1] == 1:
         return None
     u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
     k = np.empty((*rows, 1))
@@ -178,9 +178,9 @@ def factor_of_a_row(case: Case) -> str | None:
     if not k.all() or np.ptp(k) < 1e-6 * np.abs(k).max() or not case.gives(case.slope, k):
         return None
     return (
-        "In each row along the last axis the VJP gives a multiple of the true gradient, in each "
-        "row another one: is a product with a number of the row, or a division by it, as by a "
-        "standard deviation, missing or there twice?"
+        "In each row along the last axis the VJP gives a multiple of the true gradient, and not "
+        "the same one in all rows: is a product with a number of the row, or a division by it, as "
+        "by a standard deviation, missing or there twice?"
     )
 
 
