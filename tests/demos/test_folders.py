@@ -121,6 +121,8 @@ def test_a_refused_run_has_deleted_nothing(why, begin, tmp_path, monkeypatch):
     (chosen.out / "notes.html").write_text("mine")
     before = contents(tmp_path)
     if package:
+        for module in [each for each in sys.modules if each.startswith(f"{package}.")]:
+            monkeypatch.delitem(sys.modules, module)  # (which another test has imported)
         monkeypatch.setitem(sys.modules, package, None)
     done = demo_here(name, "--out", chosen.out, *(word.format(chosen.out) for word in words))
     assert done.returncode == 2 and sentence in done.stderr
