@@ -230,12 +230,12 @@ def ties(n: int, m: float = 0.0) -> float:
     >>> from attention.scaling import heads, ties
     >>> [round(ties(n), 3) for n in (2, 5, 64, 1024)]
     [0.564, 1.163, 2.344, 3.248]
-    >>> _, _, norms = heads(1024, 0.0, queries=4096, rng=np.random.default_rng(0))  # 64 keys
-    >>> rho, s = ties(64), 32
+    >>> rng, rho, s = np.random.default_rng(0), ties(16), 32
+    >>> _, _, norms = heads(1024, 0.0, keys=16, queries=4096, rng=rng)
     >>> np.round([norms.mean(), (norms**2).mean()], 2)
-    array([ 1.87, 24.34])
+    array([ 1.33, 17.39])
     >>> np.round([np.sqrt(2 / np.pi) * rho, rho * (s - rho) / 3], 2)
-    array([ 1.87, 23.17])
+    array([ 1.41, 17.8 ])
     """
     x = np.linspace(-9.0, 9.0 + m, 2001)
     density, of_fit = (np.exp(-(y**2) / 2) / math.sqrt(2 * math.pi) for y in (x, x - m))  # φ
