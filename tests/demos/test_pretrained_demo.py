@@ -202,7 +202,7 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     assert_light(folder)
     assert "no scale             100/100   15/55   72/100    8/90" in printed
     assert "0: all keys alike    100/100   4/55    11/100    0/90" in printed
-    assert printed.endswith("\n27 of 27 checks passed; --marks shows them\n")
+    assert printed.endswith("\n28 of 28 checks passed; --marks shows them\n")
     assert printed.count("\n") <= 80
     assert "MIT licence" in (folder / "index.html").read_text("utf-8")
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
