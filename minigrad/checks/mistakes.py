@@ -92,7 +92,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     if told := _found(exchanged, cases):
         return (told,)
     found: list[str] = []
-    mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, factor_of_a_row)
+    mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor)
     # What is mixed, or stands still, is seen at inputs of at most 1: a softmax may be saturated.
     small = deepcopy(alone)
     for k in alone.wanted:
@@ -100,7 +100,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     small_cases = cases
     with suppress(Exception):  # (the rule may not be defined there)
         small_cases = two_of(small)
-    for mistake in (*mistakes, stands_still):
+    for mistake in (*mistakes, stands_still, factor_of_a_row):
         structural = mistake in (the_wrong_axis, stands_still)
         if told := _found(mistake, small_cases if structural else cases):
             found.append(told)
