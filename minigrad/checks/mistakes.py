@@ -89,10 +89,12 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     # right, an equation that fits too, as "transposed" may, explains nothing.
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
-    if told := _found(exchanged, cases):
-        return (told,)
     found: list[str] = []
-    mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor)
+    mistakes = [a_use_missing, not_summed, the_wrong_axis, transposed, factor]
+    mistakes += [stands_still, factor_of_a_row]
+    if told := _found(exchanged, cases):
+        found.append(told)
+        mistakes = [transposed]  # (where inputs are square, both may fit)
     # What is mixed, or stands still, is seen at inputs of at most 1: a softmax may be saturated.
     small = deepcopy(alone)
     for k in alone.wanted:
@@ -100,7 +102,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     small_cases = cases
     with suppress(Exception):  # (the rule may not be defined there)
         small_cases = two_of(small)
-    for mistake in (*mistakes, stands_still, factor_of_a_row):
+    for mistake in mistakes:
         structural = mistake in (the_wrong_axis, stands_still)
         if told := _found(mistake, small_cases if structural else cases):
             found.append(told)
