@@ -94,7 +94,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     mistakes += [stands_still, factor_of_a_row]
     if told := _found(exchanged, cases):
         found.append(told)
-        mistakes = [transposed]  # (where inputs are square, both may fit)
+        mistakes = [a_use_missing, not_summed, transposed, factor]  # (these may fit, too)
     # What is mixed, or stands still, is seen at inputs of at most 1: a softmax may be saturated.
     small = deepcopy(alone)
     for k in alone.wanted:
