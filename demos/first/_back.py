@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from demos.pages.text import RAISED
 from minigrad import Tensor, gradients, softmax
 
 STATIONS = ("q", "q·kᵀ", "scores", "weights", "output", "L")
@@ -52,7 +53,7 @@ def number(x):
     if x < 1e6:
         return f"{rounded:,.{rounded < 10:d}f}"
     power = str(math.floor(math.log10(x)))
-    return "10" + power.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return "10" + power.translate(RAISED)
 
 
 def facts(case):

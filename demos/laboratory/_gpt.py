@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from attention import attention, gpt2
+from demos.pages.text import RAISED
 from minigrad import Steps, cross_entropy
 from minigrad.graphs.scale import Limits, colour, limits_around
 
 BLOCKS, TOKENS = 12, 4
-HIGH = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 STEPPED = "gpt-steps.html"  # the page of its steps
 # Of a block, in the order in which it computes: a part's name for a reader, the layer whose result
 # it is, and the layer to be opened for a look at it.
@@ -37,15 +37,15 @@ class Cell(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The RMS as a reader writes it: 0.20, or 9.1·10⁻⁵."""
+        """Return the RMS as a reader writes it: 0.20, or 9.1·10⁻⁵."""
         if self.rms >= 0.001:
             return f"{self.rms:#.2g}"
         digits, _, power = f"{self.rms:.1e}".partition("e-")
-        return f"{digits}·10⁻{power.lstrip('0').translate(HIGH)}"
+        return f"{digits}·10⁻{power.lstrip('0').translate(RAISED)}"
 
     @property
     def colour(self) -> str:
-        """The colour of the gradient, on the scale that the steps have."""
+        """Return the colour of the gradient, on the scale that the steps have."""
         return colour(self.rms, limits())
 
 

@@ -155,7 +155,7 @@ class Runtime:
 
     @cached_property
     def policy(self) -> Markup:
-        """What the policy of a page that runs allows its scripts, beside the page's own.
+        """Return what the policy of a page that runs allows its scripts, beside the page's own.
 
         A stepped page is shown in a frame, which has the policy of the page around it.
         """

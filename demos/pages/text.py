@@ -19,6 +19,7 @@ MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks", "code", "list"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
 PLAIN = str.maketrans(LOW | HIGH)
+RAISED = str.maketrans({plain: high for high, plain in HIGH.items()})  # of a text: 12 as ¹²
 ASCII = "_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 GREEK = "αβγδεθλμνπρστφωΦ"
 # What else may stand in a text. A letter that is not here cannot be set, and ends the build.

@@ -48,9 +48,9 @@ def picture() -> str:
     alt = f"A gradient goes back through {BLOCKS} blocks. The cosine of its angle to the gradient "
     alt += f"that was sent is {rows['x + f(x)'][0]:.2f} after one block and {ends['x + f(x)']} "
     alt += f"after all with x + f(x), and {rows['f(x) alone'][0]:.2f} after one with f(x) alone."
-    says = "g goes back through twelve untrained blocks. An arrow is turned from g as far as "
-    says += (
-        "the gradient at the input of that block is. The bypass passes g on unchanged, so what f "
+    says = (
+        "g goes back through twelve untrained blocks. An arrow is turned from g as far as the "
+        "gradient at the input of that block is. The bypass passes g on unchanged, so what f adds "
+        "turns it slowly. With f alone nothing of its direction is left after one block."
     )
-    says += "adds turns it slowly. With f alone nothing of its direction is left after one block."
     return figure("bypass", (478, 244), parts, alt, says)

@@ -27,6 +27,6 @@ def picture() -> str:
     alt += f"computed from x too, and its own gradient is 6x = {number(curvature.item())}."
     says = (
         "With `create_graph=True` the gradient of y is computed from x by recorded operations. So "
+        "it is a result like any other, and can be differentiated again."
     )
-    says += "it is a result like any other, and can be differentiated again."
     return figure("curvature", (470, 226), parts, alt, says)

@@ -35,7 +35,7 @@ CAPTIONS = {  # of a panel: its caption, and the colour of it
 
 
 class Scene(NamedTuple):
-    """What is drawn: q, keys and values in a plane, and a star for the output, or a fixed g."""
+    """A scene: q, keys and values in a plane, and a star for the output, or a fixed g."""
 
     q: Sequence[float]
     k: Sequence[Sequence[float]]
@@ -128,7 +128,7 @@ def _two(x: float) -> str:
     """Return a number with two decimals, of which a small one is not 0."""
     if 0 < abs(x) < 0.005:
         return "≈ 0"
-    return f"{x + 0.0:.2f}"  # (and -0 is 0)
+    return f"{x + 0.0:.2f}".replace("-", "−")  # (and -0 is 0)
 
 
 def drawn(scene: Scene, computed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -176,7 +176,7 @@ def drawn(scene: Scene, computed: Mapping[str, Any]) -> dict[str, dict[str, Any]
         parts[f"score-{j}"] = {"x": f"{x:.1f}", "width": f"{length:.1f}"}
         parts[f"score-number-{j}"] = {
             "x": f"{140 + side * (length + 26 + 5 * cut):.1f}",
-            "text": ("»" if cut else "") + ("+" if pull >= 0.005 else "") + _signed(pull),
+            "text": ("»" if cut else "") + ("+" if pull >= 0.005 else "") + _two(pull),
         }
     point("o", computed["o"], 8, scene.below)
     parts["pull-o"] = arrow(o, unit * pulls["o"])
@@ -185,10 +185,6 @@ def drawn(scene: Scene, computed: Mapping[str, Any]) -> dict[str, dict[str, Any]
         parts["star"] = {"x": f"{x:.1f}", "y": f"{y + 9:.1f}"}
         parts["move-star"] = {"cx": f"{x:.1f}", "cy": f"{y:.1f}"}
     return parts
-
-
-def _signed(x: float) -> str:
-    return _two(x).replace("-", "−")
 
 
 # ---------------------------------------------------------------- the picture
@@ -294,12 +290,12 @@ def picture() -> str:
 STILLS = {  # of a file: its size, how large a plane and bars are, and where its panels are
     "forces": (
         (1200, 452),
-        (1, 1),
+        {"keys": 1, "weights": 1, "scores": 1, "values": 1},
         {"keys": (4, 46), "weights": (484, 60), "scores": (484, 232), "values": (716, 46)},
     ),
     "forces_narrow": (
         (400, 816),
-        (0.8, 0.82),
+        {"keys": 0.8, "weights": 0.82, "scores": 0.82, "values": 0.8},
         {"keys": (8, 44), "weights": (6, 370), "scores": (202, 370), "values": (8, 486)},
     ),
 }
@@ -317,9 +313,7 @@ def still(name: str) -> str:
         size=size,
         places=places,
         panels=panels(FIRST),
-        scales=dict(
-            zip(("keys", "weights", "scores", "values"), (*scales, *scales[::-1]), strict=True)
-        ),
+        scales=scales,
         css=Markup(re.sub(r"\s+", " ", style)),
     )
     return f"{svg}\n"

@@ -30,10 +30,10 @@ def picture() -> str:
         parts.append(text(left + SIDE * POSITIONS / 2, 26, name))
     alt = (
         "Five queries (rows) and five keys (columns) under three masks. Causal: query t sees keys "
+        "0 to t. A window of 2: itself and the one before. Padding: the first three keys."
     )
-    alt += "0 to t. A window of 2: itself and the one before. Padding: the first three keys."
     says = (
         "A mask chooses what a query (a row) may look at. Softmax shares the weight 1 among what "
+        "is left, and a forbidden key (empty) gets exactly 0."
     )
-    says += "is left, and a forbidden key (empty) gets exactly 0."
     return figure("masks", (478, 188), parts, alt, says)

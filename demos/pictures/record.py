@@ -39,6 +39,6 @@ def picture() -> str:
     alt = f"Boxes for {said}. Two arrows lead from x to multiply."
     says = (
         "The three boxes and three arrows of the text that `draw` prints. x is used twice, so two "
+        "arrows leave it, and two contributions come back to it."
     )
-    says += "arrows leave it, and two contributions come back to it."
     return figure("record", (300, heights["t0"] + 40), parts, alt, says)

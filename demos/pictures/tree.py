@@ -40,6 +40,6 @@ def picture() -> str:
     alt = f"A tree of attributes with its leaves: {listed}."
     says = (
         "Nothing is registered. `named_parameters` walks through the attributes, and the way to a "
+        "leaf is its name (at the right)."
     )
-    says += "leaf is its name (at the right)."
     return figure("tree", (530, 20 + 30 * len(rows)), parts, alt, says)

@@ -42,6 +42,11 @@ class Book:
         self.kept: Mapping[tuple[str, str], list[Answer]] = {}  # answers to broken definitions
         self._cache: dict[Source, list[Markup]] = {}
 
+    @property
+    def evening(self) -> list[Chapter]:
+        """Return the chapters of the evening, in their order."""
+        return [chapter for chapter in self.chapters.values() if chapter.star]
+
     def address(self, source: Source, name: str) -> str:
         """Return where a definition is shown; no name stands for the file, "" for nowhere."""
         if source.name not in self.pages:

@@ -66,14 +66,9 @@ def _live(body: list[Markup]) -> list[str]:
     return ["blocks"] if EXAMPLES in html else []
 
 
-def _stations(book: Book) -> list[Chapter]:
-    """Return the chapters of the evening, in their order."""
-    return [chapter for chapter in book.chapters.values() if chapter.star]
-
-
 def _after(book: Book, chapter: Chapter) -> tuple[str, Markup]:
     """Return the address and the name of what follows a chapter of the evening."""
-    stations = _stations(book)
+    stations = book.evening
     place = stations.index(chapter) + 1
     if place == len(stations):
         return "exercises.html", Markup("the exercises")
@@ -84,8 +79,8 @@ def _evening(book: Book, chapter: Chapter) -> Markup:
     """Return the line of the evening's chapters; nothing for a chapter that is not one of them."""
     if not chapter.star:
         return Markup("")
-    stations, after = _stations(book), _after(book, chapter)
-    return fill("site/evening.html", stations=stations, now=chapter, after=after, formula=formula)
+    after = _after(book, chapter)
+    return fill("site/evening.html", stations=book.evening, now=chapter, after=after)
 
 
 def _turn(book: Book, chapter: Chapter) -> Markup:

@@ -29,7 +29,6 @@ FINDINGS = (  # sentences of chapter 16, where a test finds them
 def landing(book: Book) -> Page:
     """Return the first page."""
     chapters = book.chapters
-    evening = [each for each in chapters.values() if each.star]
     idea, rules = book.files["minigrad.idea"], book.files["minigrad.ops.softmaxes"]
     loop: Any = idea.defined["backward"]
     skip = range(loop.body[0].lineno, loop.body[0].end_lineno + 1)
@@ -44,7 +43,7 @@ def landing(book: Book) -> Page:
         why=chapters["16"].page,
         chapters=len(chapters),
         demos=len(files()),
-        minutes=sum(x.minutes for x in evening),
+        minutes=sum(x.minutes for x in book.evening),
         forces=forces.figure(forces.FIRST, chapters["16"].page)
         + parts.script("pictures/forces.js"),
         loop=book.code(idea, loop.lineno, loop.end_lineno, skip),
@@ -52,7 +51,7 @@ def landing(book: Book) -> Page:
         rule=rule,
         bars=Markup(bars()),
         told="\n\n".join(told),
-        evening=evening,
+        evening=book.evening,
         exhibit=puzzle(exhibit("wrong_axis")),
         findings=[inline(text, book.links) for text in FINDINGS],
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Question(NamedTuple):
-    """What a chapter asks, what the answer says, and a doctest with the names of its page."""
+    """A question of a chapter, its answer, and a doctest with the names of the chapter's page."""
 
     asks: str
     says: str

@@ -116,7 +116,8 @@ function sectionsWith(typed) {
       const text = ` ${words} `;
       const has = (test) => typed.every(test);
       if (!has((word) => text.includes(` ${word}`))) return null;
-      const rank = has((word) => score(heading, word) < 3) ? 0 : has((word) => text.includes(` ${word} `)) ? 1 : 2;
+      let rank = has((word) => text.includes(` ${word} `)) ? 1 : 2;
+      if (has((word) => score(heading, word) < 3)) rank = 0;
       const isTop = title.endsWith(heading);
       return { name: isTop ? title : heading, kind: isTop ? "page" : `section of ${title}`, address, rank };
     },
@@ -125,7 +126,8 @@ function sectionsWith(typed) {
 }
 
 function search() {
-  const typed = input.value.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu) ?? [];
+  const bare = (word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");  // (a name, not its comma)
+  const typed = input.value.toLowerCase().split(/\s+/).map(bare).filter(Boolean);
   const names = typed.length ? namesWith(typed) : [];
   const known = new Set(names.slice(0, NAMES).map(({ address }) => address));
   const sections = typed.length ? sectionsWith(typed).filter(({ address }) => !known.has(address)) : [];
@@ -137,7 +139,10 @@ function search() {
     return make("li", { id: `found-${i}`, role: "option" }, link);
   }));
   const total = names.length + sections.length;
-  count.textContent = !typed.length ? "" : total > listed.length ? `${listed.length} of ${total} found` : total ? `${total} found` : "Nothing found";
+  count.textContent = "";
+  if (total > listed.length) count.textContent = `${listed.length} of ${total} found`;
+  else if (total) count.textContent = `${total} found`;
+  else if (typed.length) count.textContent = "Nothing found";
   choose(0);
 }
 
@@ -154,7 +159,8 @@ function choose(step) {
 function load(name, file) {
   if (window[name]) return;
   window[name] = [];  // (until it is here)
-  document.head.append(make("script", { src: file, onload: search, onerror: () => { count.textContent = `${file} is missing: build the site again`; } }));
+  const isMissing = () => { count.textContent = `${file} is missing: build the site again`; };
+  document.head.append(make("script", { src: file, onload: search, onerror: isMissing }));
 }
 
 function open() {

@@ -35,8 +35,7 @@ from demos.live._try import page as try_page
 from demos.museum import _pages as museum
 from demos.pages.publish import refuse_to_replace, renew_list
 from demos.pages.templates import fill
-from demos.site import _demos
-from demos.site import _sections as sections
+from demos.site import _demos, _sections
 from demos.site._book import Book
 from demos.site._chapters import page_of_chapter, page_of_contents, page_of_tool
 from demos.site._checking import failures, version, wrong_links
@@ -114,7 +113,7 @@ if runtime:
 now = version()
 written = {page.file: document(page, now, base, runtime) for page in pages}
 written["find.js"] = contents.find()
-written["sections.js"] = sections.script(pages)
+written["sections.js"] = _sections.script(pages)
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
 for name, path in files().items():

@@ -157,8 +157,8 @@ def test_the_lines_of_all_tasks_run_one_after_the_other(contents, tmp_path, monk
 
 
 def test_the_links_that_lead_on_follow_the_evening(contents):
-    stars = [chapter for chapter in contents.chapters.values() if chapter.star]
-    assert len(stars) == 14
+    stars = contents.evening
+    assert len(stars) == 14 and all(chapter.star for chapter in stars)
     for chapter, after in itertools.zip_longest(stars, stars[1:]):
         shown = document(page_of_chapter(contents, chapter), "")
         page = after.page if after else "exercises.html"
