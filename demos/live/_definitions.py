@@ -59,7 +59,7 @@ def define(message: dict[str, Any], post: Post, spaces: Spaces) -> dict[str, Any
     loop = None
     if place == ("minigrad.idea", "backward"):
         loop = _loop.walked() | {"text": message["define"]}
-        if _loop.ENDLESS in loop["says"]:  # (what runs it again would not end, either)
+        if loop["is_endless"]:  # (what runs it again would not end, either)
             nothing = {"reason": "", "numbers": None, "message": "", "picture": None}
             heading = {"right": False, "heading": loop["says"], "examples": []}
             return nothing | heading | {"loop": loop}

@@ -14,7 +14,6 @@ from typing import Any
 from minigrad import idea
 
 MOST = 500  # lines that may run
-ENDLESS = "It may never end"
 LINKS = (("x", "a", 0), ("x", "a", 1), ("a", "b", 0), ("c", "b", 1), ("b", "L", 0))
 
 
@@ -55,6 +54,7 @@ class Walk:
         self.taken: list[str] = []
         self.instructions, self.lines, self.line = 0, 0, 0
         self.waits: list[str] | None = None  # None: there is no `waiting`
+        self.is_endless = False  # as far as MOST lines can tell
 
     def run(self) -> str:
         """Run the loop; return what is to be said of it."""
@@ -63,7 +63,8 @@ class Walk:
         try:
             idea.backward(self.named["L"])
         except Endless:
-            return f"{ENDLESS}: your loop has run {MOST} lines, and goes on."
+            self.is_endless = True
+            return f"It may never end: your loop has run {MOST} lines, and goes on."
         except BaseException as error:  # (exit() too)
             return f"Your loop stops: {type(error).__name__}: {error}"
         finally:
@@ -153,4 +154,4 @@ def walked() -> dict[str, Any]:
     """Return the steps of `backward` as it is now, and what is to be said of them."""
     walk = Walk()
     says = walk.run()
-    return {"steps": walk.steps, "says": says}
+    return {"steps": walk.steps, "says": says, "is_endless": walk.is_endless}
