@@ -65,7 +65,6 @@ def right(g, *_):
 LAW = "the value stands still"
 SIGN, FACTOR, USE, SUM = "sign", "factor", "a use is missing", "not summed"
 AXIS, TURNED, OTHER, G = "the wrong axis", "transposed", "exchanged", "ignores g"
-OF_ROW = "a factor of each row"
 NONE = "none of the ten"  # then the rule is named, and no mistake
 PLANTED = [
     # the kind of mistake, words of its sentence, which input, the rule, its inputs
@@ -316,13 +315,7 @@ PLANTED = [
     (NONE, "", 0, rule(lambda x: x[::-1], lambda g, y, x: g), [A]),
     (NONE, "", 0, rule(np.exp, lambda g, y, x: last_row_only(g * y)), [A]),
     (NONE, "", 0, rule(lambda x: x**3, lambda g, y, x: g * 2 * x**2 * x), [A[:, :1]]),
-    (
-        OF_ROW,
-        "as by a standard deviation",
-        0,
-        rule(lambda x: x / length(x), lambda g, y, x: g - y * dot(g, y)),
-        [A],
-    ),
+    (NONE, "", 0, rule(lambda x: x / length(x), lambda g, y, x: g - y * dot(g, y)), [A]),
     (
         USE,
         "input 0 3 times, .* not count exp .its input 0. and sin .its input 0",

@@ -46,7 +46,6 @@ KINDS = {  # of each kind of sentence, words that no other has
     "the record was left": "leaves the record",
     "not smooth": "is not smooth",
     "the value stands still": "the value stays as it is",
-    "a factor of each row": "the same one in all rows",
 }
 
 

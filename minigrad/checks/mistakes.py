@@ -90,8 +90,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
     found: list[str] = []
-    mistakes = [a_use_missing, not_summed, the_wrong_axis, transposed, factor]
-    mistakes += [stands_still, factor_of_a_row]
+    mistakes = [a_use_missing, not_summed, the_wrong_axis, transposed, factor, stands_still]
     if told := _found(exchanged, cases):
         found.append(told)
         mistakes = [a_use_missing, not_summed, transposed, factor]  # (these may fit, too)
@@ -164,26 +163,6 @@ def factor(case: Case) -> str | None:
     why = "; or ".join(causes[:2])
     sign = "minus " if k < 0 else ""
     return f"The VJP gives {sign}{text} the true gradient: {why}."
-
-
-def factor_of_a_row(case: Case) -> str | None:
-    """Diagnose a c that is k t in each row along the last axis, with another k in each row."""
-    rows = case.point.shape[:-1]
-    if case.known or not 1 < math.prod(rows) < 65 or case.point.shape[-1] == 1:
-        return None
-    u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
-    k = np.empty((*rows, 1))
-    for row in np.ndindex(rows):
-        only = np.zeros(u.shape)
-        only[row] = u[row]
-        k[row] = (case.gradient * only).sum() / case.slope(only)[0]
-    if not k.all() or np.ptp(k) < 1e-6 * np.abs(k).max() or not case.gives(case.slope, k):
-        return None
-    return (
-        "In each row along the last axis the VJP gives a multiple of the true gradient, and not "
-        "the same one in all rows: is a product with a number of the row, or a division by it, as "
-        "by a standard deviation, missing or there twice?"
-    )
 
 
 def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
