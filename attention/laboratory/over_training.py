@@ -64,11 +64,11 @@ def natural_spread(init: str, d_k: int) -> float:
     The features of x have variance 1 after layer norm, so those of q and k have d_model std².
 
     >>> from attention.laboratory.over_training import natural_spread
-    >>> round(natural_spread("unit", 64), 9), round(natural_spread("0.02", 64), 9)
+    >>> natural_spread("unit", 64), natural_spread("0.02", 64)
     (1.0, 0.0512)
     """
     d_model = 2 * d_k
-    return d_model * INITIAL[init](d_model) ** 2
+    return round(d_model * INITIAL[init](d_model) ** 2, 9)
 
 
 def loss_of(model: GPT, x: Array, period: int = PERIOD) -> Tensor:
