@@ -27,6 +27,7 @@ TESTED = 32  # sequences
 LOOKS = (0, 50, 400)  # the steps at which a training is looked at, and its last one
 RATE = 1e-3  # of Adam, for all weights
 LEARNED = 0.5  # the mean loss of ten batches; log 32 = 3.5 is a guess
+SPREAD_OUT = "spread out"  # the kind of a head that has not found one key for each query
 INITIAL = {"unit": lambda d_model: d_model**-0.5, "0.02": lambda _: 0.02}  # of W_Q and W_K
 
 
@@ -98,16 +99,16 @@ class HeadLook:
 
     @property
     def kind(self) -> str:
-        """Return where the head has more than half of its weight."""
-        if min(self.weight, self.other_weight) <= 0.5:
-            return "spread out"
-        if self.back == self.other_back == 1:
-            return "the token before"
-        if self.back == self.other_back:
-            return f"{self.back} back"  # by position
-        if (self.back, self.other_back) == (PERIOD - 1, OTHER - 1):
-            return "after the earlier one"  # by content: induction
-        return "elsewhere"
+        """Return how a head finds the key that has more than half of its weight, or "spread out".
+
+        "by position": equally far back for both periods; "by content": it moves with the period.
+        """
+        if min(self.weight, self.other_weight) > 0.5:
+            if self.back == self.other_back:
+                return "by position"
+            if self.back - self.other_back == PERIOD - OTHER:
+                return "by content"
+        return SPREAD_OUT
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class OverTraining:
     heads: list[HeadLook]
 
 
-def over_training(
+def heads_over_training(
     init: str,
     *,
     drawn: bool = False,
@@ -206,21 +207,12 @@ def look_at_heads(model: GPT, test: Array, other: Array, g: Array, step: int) ->
         model(test)
         block.attention.attend = attends[b]
         raw = lengths(bare, g)
-        for h in range(len(raw)):
-            look = HeadLook(
-                step=step,
-                block=b + 1,
-                head=h + 1,
-                mean=float(raw[h].mean() / scaled[h].mean()),
-                median=float(np.median(raw[h]) / np.median(scaled[h])),
-                top_tenth_without=top_tenth(raw[h]),
-                top_tenth_with=top_tenth(scaled[h]),
-                back=places[b][h][0],
-                weight=places[b][h][1],
-                other_back=other_places[b][h][0],
-                other_weight=other_places[b][h][1],
-            )
-            looks.append(look)
+        for h, (without, with_it) in enumerate(zip(raw, scaled, strict=True)):
+            mean = without.mean() / with_it.mean()
+            median = np.median(without) / np.median(with_it)
+            shares = top_tenth(without), top_tenth(with_it)
+            at = *places[b][h], *other_places[b][h]
+            looks.append(HeadLook(step, b + 1, h + 1, float(mean), float(median), *shares, *at))
     return looks
 
 
