@@ -12,10 +12,7 @@ from attention.figures import (
     name_place,
     new_figure,
 )
-from attention.laboratory.over_training import SPREAD_OUT
-from attention.scaling import ties
 
-NOTHING = 1e-6  # ratios below this are drawn here: float32 cannot tell them from rounding
 HEADS = {  # d_k and trained context of well-known heads
     "BERT": (64, 512),
     "GPT-2": (64, 1024),
@@ -125,44 +122,4 @@ def plot_hill(rows, raw):
     name_place(panel, 1.0, "1/√d_k: every width", SCALED)
     name_place(panel, 8.0, "no scale, d_k = 64", UNSCALED)
     name_ends(panel, ends)
-    return figure
-
-
-def plot_over_training(tasks, titles, steps, starts):
-    """Draw the heads of trainings, a panel for each task, and the steps over the spread.
-
-    tasks   for each task its trainings
-    steps   start → spread of the scores → the steps of each race
-    starts  start → its name; the first in ink
-    """
-    figure = new_figure(10.4, 4.2)
-    *panels, valley = figure.subplots(1, len(tasks) + 1)
-    colours = dict(zip(starts, (SCALED, KINDS[4]), strict=True))
-    for panel, trainings, title in zip(panels, tasks, titles, strict=True):
-        looks = sorted({head.step for row in trainings for head in row.heads})
-        for row in trainings:
-            colour = colours[row.init]
-            for head in row.heads:
-                side = 0.08 if colour == SCALED else -0.16
-                at = looks.index(head.step) - side + 0.08 * (head.head - 1)
-                face = "none" if head.kind == SPREAD_OUT else colour
-                mark = "o" if head.block == 1 else "s"
-                panel.plot(at, max(head.mean, NOTHING), mark, color=colour, mfc=face, ms=4.5)
-        panel.axhline(1.0, color=REFERENCE, linewidth=0.8)
-        panel.set(yscale="log", ylim=(NOTHING / 2, 30), xlabel="step")
-        panel.set_xticks(range(len(looks)), [str(step) for step in looks])
-        panel.set_title(title, fontsize=9)
-    panels[0].set_ylabel("mean ‖∂L/∂q‖: no scale / scale", fontsize=9)
-    for init, of in steps.items():
-        means = [np.mean(x) for x in of.values()]
-        errors = [np.std(x, ddof=1) for x in of.values()]
-        valley.errorbar(list(of), means, errors, fmt="o-", color=colours[init], capsize=2, ms=4)
-        valley.plot([], [], "o-", color=colours[init], label=f"from {starts[init]}")
-    valley.axvspan(0.5, 2.0, color=REFERENCE, alpha=0.15, linewidth=0)
-    name_place(valley, 2.3 * ties(24), "the hill's top")  # for some 24 keys
-    valley.set(xscale="log", yscale="log", xlabel="s, the spread of the scores at the start")
-    valley.set_ylabel("steps to a loss of ½", fontsize=9)
-    valley.legend(fontsize=8, frameon=False, loc="upper left")
-    for panel in (*panels, valley):
-        panel.grid(alpha=0.25)
     return figure

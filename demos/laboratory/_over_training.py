@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attention.figures import KINDS, REFERENCE, SCALED, name_place, new_figure
 from attention.laboratory.over_training import (
     SPREAD_OUT,
     HeadLook,
@@ -19,18 +20,18 @@ from attention.laboratory.over_training import (
     natural_spread,
     race,
 )
-from attention.scaling import deviation
+from attention.scaling import deviation, ties
 from demos._json_lines import read
-from demos.laboratory._figures import NOTHING, plot_over_training
 
 KEPT = Path(__file__).with_name("results_full_over_training.jsonl")
 STARTS = {"unit": "unit variance", "0.02": "GPT-2's .02"}
 TASKS = {False: "one period", True: "periods drawn"}
 SPREADS = [1 / 32, 1 / 8, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 # At the start, at d_k = 64: the spread of the scores with the scale 1/√d_k, and without it.
-SCALED = {init: natural_spread(init, 64) for init in STARTS}
-RAW = {init: 8 * s for init, s in SCALED.items()}
+WITH = {init: natural_spread(init, 64) for init in STARTS}
+WITHOUT = {init: 8 * s for init, s in WITH.items()}
 LIMIT = 400  # steps of a race; a training that is not done counts as this
+NOTHING = 1e-6  # ratios below this are drawn here: float32 cannot tell them from rounding
 # The marks of what is claimed.
 FLAT = 1.35
 HIGHER = 1.1
@@ -53,7 +54,10 @@ def sweeps(size):
         "periods drawn": trainings(4, limit=[600], drawn=[True]),
     }
     for init in STARTS:
-        settings = {"init": [init], "spread": sorted({*SPREADS, SCALED[init], RAW[init]})}
+        settings = {
+            "init": [init],
+            "spread": sorted({*SPREADS, WITH[init], WITHOUT[init]}),
+        }
         plan[f"race from {init}"] = race, settings, 4, ["init", "spread"]
     return plan
 
@@ -77,7 +81,7 @@ class OverATraining:
     def figure(self):
         """Draw figure 6."""
         tasks = [[row for row in self.kept if row.drawn == drawn] for drawn in TASKS]
-        return plot_over_training(tasks, TASKS.values(), self.steps, STARTS)
+        return plot_over_training(tasks, self.steps)
 
     def judge(self, marks):
         """Judge this run's trainings, those that are kept, and the kept races."""
@@ -98,7 +102,7 @@ class OverATraining:
             marks.at_most(f"{what} worst s from ½ to 2", max(floor) / least, FLAT, ".2f")
             marks.at_least(f"{what} s = 4", means[4.0] / least, HIGHER, ".2f")
         what = "--full: steps without the scale over with it, from"
-        unit, gpt = (np.mean(of[RAW[i]]) / np.mean(of[SCALED[i]]) for i, of in self.steps.items())
+        unit, gpt = (np.mean(of[WITHOUT[i]]) / np.mean(of[WITH[i]]) for i, of in self.steps.items())
         marks.at_least(f"{what} unit variance", unit, 1.2, ".2f")
         marks.at_most(f"{what} GPT-2's .02", gpt, 0.9, ".2f")
 
@@ -140,8 +144,8 @@ class OverATraining:
                 "Without the scale a GPT learns later from unit variance, and sooner from GPT-2's "
                 ".02",
                 "; ".join(
-                    f"from {name} {self.said(init, RAW[init])} against "
-                    f"{self.said(init, SCALED[init])} steps"
+                    f"from {name} {self.said(init, WITHOUT[init])} against "
+                    f"{self.said(init, WITH[init])} steps"
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
@@ -151,13 +155,14 @@ class OverATraining:
 
     def show(self, page):
         """Show the figure and the tables, after a question."""
+        with_it, without = (self.said("0.02", s["0.02"]) for s in (WITH, WITHOUT))
         page.ask(
             "A small GPT learns with 1/√d_k. Which spread s of the scores at the start lets it "
             "learn soonest: the 1 of the scale, or 4, near which the median gradient is largest?",
             f"From unit variance it takes {self.said('unit', 1.0)} steps at 1, and "
             f"{self.said('unit', 4.0)} at 4. From GPT-2's .02, where the scale makes the spread "
-            f"{SCALED['0.02']:.2f}, it takes {self.said('0.02', SCALED['0.02'])} with the scale, "
-            f"{self.said('0.02', RAW['0.02'])} without it, and {self.said('0.02', 1.0)} at 1.",
+            f"{WITH['0.02']:.2f}, it takes {with_it} with the scale, {without} without it, and "
+            f"{self.said('0.02', 1.0)} at 1.",
         )
         page.figure(
             self.figure,
@@ -166,9 +171,9 @@ class OverATraining:
             f"{self.falls(-1)} at the last step. Right: the steps to learn over the spread of the "
             f"scores are a valley: from unit variance {self.said('unit', 1.0)} at 1.",
             caption=f"Figure 6, from {self.source}. Left and middle: a point is a head; circles "
-            "are in block 1, squares in block 2, and filled ones have more than half of their weight "
+            "are in block 1, squares in block 2; filled: more than half of its weight is "
             "at one place. Ratios below 10⁻⁶, which are rounding, are drawn there. Right: mean ± "
-            f"one standard deviation; not done after {LIMIT} counts as {LIMIT}. Crosses: no scale",
+            f"one standard deviation; not done after {LIMIT} counts as {LIMIT}.",
         ).place = "below"
         with page.folded("The heads at each step, and the race"):
             page.table(
@@ -224,3 +229,42 @@ def kept_rows():
         if "heads" in row
     ]
     return about, trainings, races
+
+
+def plot_over_training(tasks, steps):
+    """Draw the heads of trainings, a panel for each task, and the steps over the spread.
+
+    tasks  for each task its trainings
+    steps  start → spread of the scores → the steps of each race
+    """
+    figure = new_figure(10.4, 4.2)
+    *panels, valley = figure.subplots(1, len(tasks) + 1)
+    colours = dict(zip(STARTS, (SCALED, KINDS[4]), strict=True))
+    for panel, trainings, title in zip(panels, tasks, TASKS.values(), strict=True):
+        looks = sorted({head.step for row in trainings for head in row.heads})
+        for row in trainings:
+            colour = colours[row.init]
+            for head in row.heads:
+                side = 0.08 if colour == SCALED else -0.16
+                at = looks.index(head.step) - side + 0.08 * (head.head - 1)
+                face = "none" if head.kind == SPREAD_OUT else colour
+                mark = "o" if head.block == 1 else "s"
+                panel.plot(at, max(head.mean, NOTHING), mark, color=colour, mfc=face, ms=4.5)
+        panel.axhline(1.0, color=REFERENCE, linewidth=0.8)
+        panel.set(yscale="log", ylim=(NOTHING / 2, 30), xlabel="step")
+        panel.set_xticks(range(len(looks)), [str(step) for step in looks])
+        panel.set_title(title, fontsize=9)
+    panels[0].set_ylabel("mean ‖∂L/∂q‖: no scale / scale", fontsize=9)
+    for init, of in steps.items():
+        means = [np.mean(x) for x in of.values()]
+        errors = [np.std(x, ddof=1) for x in of.values()]
+        valley.errorbar(list(of), means, errors, fmt="o-", color=colours[init], capsize=2, ms=4)
+        valley.plot([], [], "o-", color=colours[init], label=f"from {STARTS[init]}")
+    valley.axvspan(0.5, 2.0, color=REFERENCE, alpha=0.15, linewidth=0)
+    name_place(valley, 2.3 * ties(24), "the hill's top")  # for some 24 keys
+    valley.set(xscale="log", yscale="log", xlabel="s, the spread of the scores at the start")
+    valley.set_ylabel("steps to a loss of ½", fontsize=9)
+    valley.legend(fontsize=8, frameon=False, loc="upper left")
+    for panel in (*panels, valley):
+        panel.grid(alpha=0.25)
+    return figure
