@@ -73,7 +73,7 @@ def test_with_the_spread_of_the_scale_the_model_is_a_gpt2_with_other_weights(ini
     assert std == pytest.approx({"unit": 10**-0.5, "0.02": 0.02}[init], rel=0.2)
 
 
-@pytest.mark.parametrize(("init", "s"), itertools.product(INITIAL, (0.125, 1.0, 8.0)))
+@pytest.mark.parametrize(("init", "s"), [*itertools.product(INITIAL, (0.125, 1.0, 8.0))])
 def test_the_scores_spread_at_the_start_as_was_asked(init, s):
     assert race(init, s, limit=1, d_k=32, rng=draws()).score_std == pytest.approx(s, rel=0.15)
 

@@ -199,15 +199,15 @@ def look_at_heads(model: GPT, test: Array, other: Array, g: Array, step: int) ->
     other_places = [most_weight(attend.p.data) for attend in attends]
     model(test)
     places = [most_weight(attend.p.data) for attend in attends]
+    scaled = [lengths(attend, g) for attend in attends]
     looks = []
     for b, block in enumerate(model.blocks):
-        scaled = lengths(attends[b], g)
         bare = Look(attends[b].factor * g.shape[-1] ** 0.5)
         block.attention.attend = bare
         model(test)
         block.attention.attend = attends[b]
         raw = lengths(bare, g)
-        for h, (without, with_it) in enumerate(zip(raw, scaled, strict=True)):
+        for h, (without, with_it) in enumerate(zip(raw, scaled[b], strict=True)):
             mean = without.mean() / with_it.mean()
             median = np.median(without) / np.median(with_it)
             shares = top_tenth(without), top_tenth(with_it)
