@@ -175,9 +175,8 @@ def test_a_default_run_is_the_beginning_of_a_full_one():
     assert short.heads[:4] == longer.heads[:4]
 
 
-def test_a_race_ends_when_the_model_has_learned_or_at_its_limit():
+def test_a_race_that_is_not_won_has_no_steps():
     assert race("unit", 1.0, limit=3, d_k=4, rng=draws()).steps is None
-    assert 60 < (race("unit", 1.0, d_k=24, rng=draws()).steps or 0) < 200
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
     chapter 16.8, over_training: `heads_over_training`, `race`
-        TEXT
+        When do gradients go from unequal to gone, and why do scores spread by 1 with the scale? In
+        a small GPT fifty steps are enough: a head's mean falls when it has found its key. And it
+        learns soonest from a spread near 1, a valley with a flat floor, and not the hill's top.
 
 Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`workers`), and
 `figures` draws what chapters 16.5 and 16.6 have found.

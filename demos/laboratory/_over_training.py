@@ -26,7 +26,7 @@ from demos._json_lines import read
 KEPT = Path(__file__).with_name("results_full_over_training.jsonl")
 STARTS = {"unit": "unit variance", "0.02": "GPT-2's .02"}
 TASKS = {False: "one period", True: "periods drawn"}
-SPREADS = [1 / 32, 1 / 8, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
+SPREADS = [1 / 32, 1 / 8, 0.5, 1.0, 2.0, 4.0, 8.0]
 # At the start, at d_k = 64: the spread of the scores with the scale 1/√d_k, and without it.
 WITH = {init: natural_spread(init, 64) for init in STARTS}
 WITHOUT = {init: 8 * s for init, s in WITH.items()}
@@ -51,7 +51,7 @@ def sweeps(size):
         return {"over a training": trainings(1, limit=[50])}
     plan: dict[str, Any] = {
         "over a training": trainings(4, limit=[400]),
-        "periods drawn": trainings(4, limit=[600], drawn=[True]),
+        "periods drawn": trainings(2, limit=[600], drawn=[True], init=["unit"]),
     }
     for init in STARTS:
         settings = {
@@ -122,10 +122,10 @@ class OverATraining:
         seeds = f"{len(self.steps['unit'][1.0])} seeds (--full)"
         return [
             [
-                "Over a training with 1/√d_k heads go from gradients that grow without the scale "
-                "to gradients that vanish: those do that have found one key for each query",
+                "Before a training with 1/√d_k the mean of no head falls without the scale. After "
+                "it that of each head falls that has found one key for each query",
                 f"the mean falls in {self.falls(0)} heads before, and in {self.falls(-1)} after",
-                f"2 tasks, 2 starts, {seeds}",
+                f"{len(self.kept)} trainings (--full)",
                 "a head whose mean falls before it; after it, a training without one, or a head "
                 "with more than half of its weight at one place whose mean grows",
             ],
@@ -253,18 +253,29 @@ def plot_over_training(tasks, steps):
         panel.axhline(1.0, color=REFERENCE, linewidth=0.8)
         panel.set(yscale="log", ylim=(NOTHING / 2, 30), xlabel="step")
         panel.set_xticks(range(len(looks)), [str(step) for step in looks])
-        panel.set_title(title, fontsize=9)
+        ends = [heads_at(trainings, look) for look in (0, -1)]
+        falls = [f"{sum(head.mean < 1 for head in end)} of {len(end)}" for end in ends]
+        panel.set_title(
+            f"{title}: the mean falls\nin {falls[0]} heads, and then {falls[1]}", size=9
+        )
     panels[0].set_ylabel("mean ‖∂L/∂q‖: no scale / scale", fontsize=9)
     for init, of in steps.items():
-        means = [np.mean(x) for x in of.values()]
+        means = {s: np.mean(x) for s, x in of.items()}
         errors = [np.std(x, ddof=1) for x in of.values()]
-        valley.errorbar(list(of), means, errors, fmt="o-", color=colours[init], capsize=2, ms=4)
-        valley.plot([], [], "o-", color=colours[init], label=f"from {STARTS[init]}")
+        colour, name = colours[init], f"from {STARTS[init]}"
+        valley.errorbar(list(of), list(means.values()), errors, fmt=".-", color=colour, capsize=2)
+        valley.plot(WITH[init], means[WITH[init]], "s", color=colour, label=f"{name}: 1/√d_k")
+        without = means[WITHOUT[init]]
+        valley.plot(WITHOUT[init], without, "o", color=colour, mfc="white", label="no scale")
     valley.axvspan(0.5, 2.0, color=REFERENCE, alpha=0.15, linewidth=0)
     name_place(valley, 2.3 * ties(24), "the hill's top")  # for some 24 keys
     valley.set(xscale="log", yscale="log", xlabel="s, the spread of the scores at the start")
     valley.set_ylabel("steps to a loss of ½", fontsize=9)
-    valley.legend(fontsize=8, frameon=False, loc="upper left")
+    names = ["1/32", "1/8", "½", "1", "2", "4", "8"]
+    valley.set_xticks(SPREADS, names)
+    valley.set_yticks([50, 70, 100, 150, 200], ["50", "70", "100", "150", "200"])
+    valley.minorticks_off()
+    valley.legend(fontsize=8, frameon=False, loc="upper center")
     for panel in (*panels, valley):
         panel.grid(alpha=0.25)
     return figure

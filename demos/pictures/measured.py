@@ -157,5 +157,5 @@ def over_training() -> str:
     says = "A GPT learns soonest if its scores spread by about 1 at the start: a valley with a "
     says += f"flat floor from ½ to 2. Means of four trainings; not done counts as 400. {KEPT}"
     axes = "spread of the scores at the start", "steps to a loss of ½"
-    ticks = (1 / 32, 1 / 8, 0.5, 1, 2, 4, 16), (30, 50, 100, 200, 400)
+    ticks = (1 / 32, 1 / 8, 0.5, 1, 2, 4, 8), (30, 50, 100, 200, 400)
     return drawn("over_training", axes, ticks, lines, says)
