@@ -5,8 +5,8 @@ key are gone (chapter 16). When does a training go from one to the other? And wh
 make the scores spread by s = 1, although the median gradient is largest near s = 5?
 
 This chapter trains a small GPT, two blocks of two heads with d_k = 64, by Adam at the rate .001, to
-repeat random tokens: from the 17th on each is known. W_Q and W_K are drawn so that q and k have
-variance 1, or with GPT-2's .02. All numbers are of four seeds, with tables in the demo `laboratory`.
+repeat 16 random tokens. W_Q and W_K are drawn so that q and k have variance 1, or with GPT-2's .02.
+All numbers are of four seeds, and the page of the demo `laboratory` has tables.
 
 **Heads that find their key.** The GPT has the scale 1/√d_k. At some steps one block loses it, and
 its inputs stay as they are. A random g is sent back from the outputs of its heads, as in chapter
