@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -229,6 +229,7 @@ class Steps:
         title: str = "Both passes, step by step",
         at: str | None = None,
         limits: Limits | None = None,
+        sources: Mapping[str, str] | None = None,
     ) -> Path:
         """Write a page (.html) on which a reader walks through both passes.
 
@@ -237,6 +238,8 @@ class Steps:
         at       the name of a result: the page opens where its gradient goes back. By default it
                  opens at the step of which the smallest share of the gradient arrives
         limits   the gradients at the ends of the scale
+        sources  the addresses of pages that show files, as {"demos/one.py": "one.html"}: a step's
+                 line 12 of this file is a link to one.html#L12
 
         The file is written whole or not at all. ValueError for another ending, if there was not
         exactly one backward pass, for more than 5,000 operations, and for passes that did not do
@@ -264,4 +267,4 @@ class Steps:
             (name, Drawing(each.vertices, limits), each.contributions)
             for name, each in zip(titles, both, strict=False)
         ]
-        return write_whole(path, page(passes, title=title, steps=True, at=at))
+        return write_whole(path, page(passes, title=title, steps=True, at=at, sources=sources))
