@@ -285,7 +285,7 @@ def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch
     with pytest.raises(ImportError, match=INSTALL):
         drawing.save(tmp_path / "x.svg")
     assert drawing._repr_svg_() is None and not list(tmp_path.iterdir())
-    # A notebook then shows the text, and what would draw a picture. DOT can be written all the same.
+    # A notebook then shows the text, and what would draw a picture. DOT can still be written.
     assert PlainTextFormatter()(drawing).startswith(str(drawing))
     assert INSTALL in PlainTextFormatter()(drawing)
     assert drawing.save(tmp_path / "x.dot").read_text() == drawing.source
@@ -326,7 +326,6 @@ def test_several_results_are_drawn_with_the_gradients_of_their_sum():
     for wrong, said in (((), "got none"), ((a, 3), "got int"), ([x], "is a leaf")):
         with pytest.raises((TypeError, ValueError), match=said):
             graph(wrong)
-
 
 
 def test_a_function_draws_what_the_program_does_but_for_a_png():

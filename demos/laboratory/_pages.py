@@ -77,8 +77,14 @@ def write_explorables(folder: Path, sources: Mapping[str, str]) -> None:
     titles = ("with the scale", "without the scale")
     limits = (1e-6, 1.0)
     title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
-    head = {"titles": titles, "title": title, "limits": limits}
-    both[0].save(folder / "step.html", beside=both[1], sources=sources, **head)
+    both[0].save(
+        folder / "step.html",
+        beside=both[1],
+        titles=titles,
+        title=title,
+        limits=limits,
+        sources=sources,
+    )
     title = f"A GPT of {_gpt.BLOCKS} blocks"
     stepped = folder / _gpt.STEPPED
     _gpt.steps().save(stepped, title=title, limits=_gpt.limits(), sources=sources)

@@ -112,7 +112,7 @@ def graph(
     the record was already dropped by a backward pass: draw first, or keep it with
     `retain_graph=True`. (With `steps` it can still be drawn, also the gradients that they noted.)
     """
-    results = [y] if isinstance(y, Tensor) else list(y) if isinstance(y, list | tuple) else [y]
+    results: list[Tensor] = [*y] if isinstance(y, list | tuple) else [y]  # type: ignore[list-item]
     for result in results:
         if not isinstance(result, Tensor):
             got = type(result).__name__
@@ -130,14 +130,13 @@ def graph(
         depth = as_number("depth", depth, 0, whole=True)
     given = {x: name for name, x in dict(names).items() if printable(name)}
     model = steps.model if steps is not None else Model()
-    gradients: dict[Tensor, Any] | None = {}
-    if grads:
-        seeds = [check_seed(result, None, "graph(grads=True)") for result in results]
-        gradients = None if steps is not None and results == [steps.root] else {}
-        for result, seed in zip(results, seeds, strict=True) if gradients is not None else ():
-            sent = replay(result, seed, {*walk(result)}, retain_graph=True)
-            gradients |= {t: gradients[t] + g if t in gradients else g for t, g in sent.items()}
-    vertices = model.behind(results, gradients, given, verdicts)
+    gradients: dict[Tensor, Any] = {}
+    noted = grads and steps is not None and len(results) == 1 and steps.root is results[0]
+    for result in results if grads and not noted else ():
+        seed = check_seed(result, None, "graph(grads=True)")
+        sent = replay(result, seed, {*walk(result)}, retain_graph=True)
+        gradients |= {t: gradients[t] + g if t in gradients else g for t, g in sent.items()}
+    vertices = model.behind(results, None if noted else gradients, given, verdicts)
     if not all(v.inputs for v in vertices if v.operation):
         for result in results:
             walk(result)  # (which refuses a record that was dropped)

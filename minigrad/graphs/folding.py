@@ -291,7 +291,8 @@ class Folding:
         kinds = {scope.kind for copy in copies for item in copy if (scope := _scope(item[0], n))}
         count = len(copies) + 1
         often = f"{kinds.pop()} × {count}" if len(kinds) == 1 else f"{count} times"
-        known = {"detail": f"{often}, with the one before", "strip": tuple(zip(numerals, ends, strict=True))}
+        detail = f"{often}, with the one before"
+        known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
         operations = [v for item in others for v in item]
         self._close("repeat", _title_of(others, n), operations, frame, **known)
 

@@ -81,8 +81,11 @@ def dot_text(drawing: Drawing) -> str:
 
 def _statement(what: str, attributes: Mapping[str, str]) -> str:
     """Return a statement of DOT. Text in quotes is text; <…> are labels that this file wrote."""
-    quote = lambda text: text if text[:1] == "<" else '"' + text.replace('"', '\\"') + '"'
-    pairs = [f"{name}={quote(text)}" for name, text in sorted(attributes.items())]
+    quoted = {
+        name: text if text.startswith("<") else '"' + text.replace('"', '\\"') + '"'
+        for name, text in sorted(attributes.items())
+    }
+    pairs = [f"{name}={text}" for name, text in quoted.items()]
     return f"{what} [{' '.join(pairs)}]" if pairs else what
 
 
@@ -262,9 +265,11 @@ def render(drawing: Drawing, format: str) -> bytes:
         raise ImportError(missing())
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
     dpi = 110 if drawing.width is None else 96
-    wanted = {"svg": ["-Tsvg", "-Tjson"], "png": ["-Tpng", f"-Gdpi={dpi}"], "pdf": ["-Tpdf"]}[format]
+    options = {"svg": ["-Tsvg", "-Tjson"], "png": ["-Tpng", f"-Gdpi={dpi}"], "pdf": ["-Tpdf"]}
     source = dot_text(drawing).encode()
-    done = subprocess.run([program, *wanted], input=source, capture_output=True, check=False)
+    done = subprocess.run(
+        [program, *options[format]], input=source, capture_output=True, check=False
+    )
     if done.returncode or not done.stdout:
         raise RuntimeError(f"{program} could not draw the graph: {done.stderr.decode().strip()}")
     if format != "svg":
