@@ -93,20 +93,20 @@ def graph(
 ) -> Graph:
     """Return the record behind y, or behind several results, in time linear in its size.
 
-    grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
-              separate backward pass, which changes no `.grad` and keeps the record. y is a scalar;
-              of several results, which are scalars, the gradients are those of their sum
-    names     more names for tensors, such as `layer.named_parameters()`
-    limits    the RMS at the two ends of the colour scale, so that several drawings can share one
-    steps     the `Steps` in which y was computed: its layers are drawn as frames
-    depth     how many frames may be inside each other; a layer below is one box. None opens all,
-              and folds nothing
-    verdicts  what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
-              that equals its difference is ticked, the box of another is dashed and says how far
-              it is off, and a cross marks the input whose VJP is wrong. (A page shows sizes alone)
-    direction where a picture's arrows lead: "down", or "right", as a slide needs it
-    width     of a picture in pixels, 96 of which are an inch on paper; by default it is as wide as
-              its boxes need
+    grads      show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
+               separate backward pass, which changes no `.grad` and keeps the record. y is a scalar;
+               of several results, which are scalars, the gradients are those of their sum
+    names      more names for tensors, such as `layer.named_parameters()`
+    limits     the RMS at the two ends of the colour scale, so that several drawings can share one
+    steps      the `Steps` in which y was computed: its layers are drawn as frames
+    depth      how many frames may be inside each other; a layer below is one box. None opens all,
+               and folds nothing
+    verdicts   what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
+               that equals its difference is ticked, the box of another is dashed and says how far
+               it is off, and a cross marks the input whose VJP is wrong. (A page shows sizes alone)
+    direction  where a picture's arrows lead: "down", or "right", as a slide needs it
+    width      of a picture in pixels, 96 of which are an inch on paper; by default it is as wide as
+               its boxes need
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with

@@ -391,15 +391,15 @@ def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
 class Drawing:
     """The data of a drawing, which every renderer reads.
 
-    vertices  every tensor of the record, in the order in which they were computed
-    boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
-              arrows between them
-    limits    the gradients at the two ends of the colour scale; None without gradients, and with
-              verdicts, because a box then has the colour of its verdict
-    noise     the leaves whose gradients are 0 but for rounding
-    depth     how many frames may be inside each other; None for all
-    direction where a picture's arrows lead: "down" or "right"
-    width     of a picture, in pixels; None for as wide as its boxes need
+    vertices   every tensor of the record, in the order in which they were computed
+    boxes      what is drawn, each box after those from which an arrow leads to it, and `links` the
+               arrows between them
+    limits     the gradients at the two ends of the colour scale; None without gradients, and with
+               verdicts, because a box then has the colour of its verdict
+    noise      the leaves whose gradients are 0 but for rounding
+    depth      how many frames may be inside each other; None for all
+    direction  where a picture's arrows lead: "down" or "right"
+    width      of a picture, in pixels; None for as wide as its boxes need
     """
 
     vertices: Sequence[Vertex]
