@@ -78,7 +78,7 @@ def test_a_page_that_runs_is_printed_without_its_buttons(tab, request):
     tab.page.emulate_media(media="print")
     request.addfinalizer(lambda: tab.page.emulate_media(media="screen"))
     shown = "s => [...document.querySelectorAll(s)].some((part) => part.checkVisibility())"
-    assert tab.js(shown, "h1") and tab.js(shown, "pre")
+    assert tab.js(shown, "h1") and tab.js(shown, "p")
     assert not any(tab.js(shown, part) for part in (".facts .runs", ".bar", ".evening"))
 
 
