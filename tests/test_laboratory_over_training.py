@@ -177,7 +177,7 @@ def test_a_default_run_is_the_beginning_of_a_full_one():
     assert short.heads[:4] == longer.heads[:4]
 
 
-def test_a_race_that_is_not_won_has_no_steps():
+def test_a_race_that_ends_at_its_limit_has_no_steps():
     assert race("unit", 1.0, limit=3, d_k=4, rng=draws()).steps is None
 
 
@@ -203,7 +203,7 @@ def test_the_first_look_and_one_race_of_the_kept_run_are_measured_again():
     plan = section.sweeps("full")
     for name, drawn in (("over a training", False), ("periods drawn", True)):
         paired = plan[name][3]
-        for init in section.STARTS:
+        for init in plan[name][1]["init"]:
             (kept, *_) = (row for row in KEPT if (row.init, row.drawn) == (init, drawn))
             cell = {"init": init, "drawn": drawn, "limit": 0, "repeat": 0}
             again = heads_over_training(init, limit=0, rng=generator(cell, seed=0, paired=paired))
