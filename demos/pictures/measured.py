@@ -11,6 +11,7 @@ from demos._json_lines import read
 from demos.pictures import Points, figure, line, number, place, text
 
 LOOKS = {"no scale": "cross", "1/√d_k": "", "1/d_k": "soft", "on paper, n → ∞": "cross"}
+LOOKS |= {"variance 1": "", "GPT-2 (.02)": "soft"}
 SCALES = {"no scale": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0}
 D_KS = (8, 32, 128, 512)
 LABORATORY = DEMOS / "laboratory"
@@ -152,7 +153,7 @@ def over_training() -> str:
         steps[row["init"]].setdefault(row["spread"], []).append(row["steps"] or 400)
     lines = {
         name: [(s, float(np.mean(of))) for s, of in sorted(steps[init].items())]
-        for name, init in (("unit variance", "unit"), ("GPT-2's .02", "0.02"))
+        for name, init in (("variance 1", "unit"), ("GPT-2 (.02)", "0.02"))
     }
     says = "A GPT learns soonest if its scores spread by about 1 at the start: a valley with a "
     says += f"flat floor from ½ to 2. Means of four trainings; not done counts as 400. {KEPT}"
