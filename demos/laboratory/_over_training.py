@@ -273,7 +273,7 @@ def plot_over_training(tasks, steps):
     valley.set_ylabel("steps to a loss of ½", fontsize=9)
     names = ["1/32", "1/8", "½", "1", "2", "4", "8"]
     valley.set_xticks(SPREADS, names)
-    valley.set_yticks([50, 70, 100, 150, 200], ["50", "70", "100", "150", "200"])
+    valley.set_yticks([50, 70, 100, 150, 200, 300], ["50", "70", "100", "150", "200", "300"])
     valley.minorticks_off()
     valley.legend(fontsize=8, frameon=False, loc="upper center")
     for panel in (*panels, valley):

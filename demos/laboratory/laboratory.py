@@ -44,7 +44,7 @@ def add(parser):
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more repeats, rates and seeds: some 12 minutes with --jobs 2",
+        help="more repeats, rates and seeds: some 20 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster that measures instead")
@@ -201,10 +201,10 @@ with page.folded("The claims"):
     )
 
 # %% Limits
-# Queries, keys and the gradient at the weights are independent and random, except in figures 4 and
-# 5. There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k another
-# deviation, so its map is another one. The tasks are toys, and two small models stand for the
-# trained ones. Each demo draws its own numbers, so `scaling` and `why_half` show others.
+# Queries, keys and the gradient at the weights are independent and random, except in figures 4 to
+# 6. There is one layer, and two in figure 6. Variance 1 is an assumption: GPT-2's initial weights
+# give q and k another deviation, so its map is another one. The tasks are toys, and small models
+# stand for the trained ones. Each demo draws its own numbers: `scaling` and `why_half` show others.
 
 # %% References
 
