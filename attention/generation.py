@@ -20,17 +20,19 @@ features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from attention.blocks import refuse_dropout
+from attention.masks import Mask, left_padded
 from attention.models import GPT
 from attention.transformer import Transformer
 from minigrad import Tensor, as_number, log_softmax, no_grad
 
 Array = np.ndarray[Any, Any]
+Generators = np.random.Generator | Sequence[np.random.Generator] | None
 
 
 def stream(
@@ -43,11 +45,15 @@ def stream(
     top_p: float | None = None,
     end: int | None = None,
     cached: bool = True,
-    rng: np.random.Generator | None = None,
+    rng: Generators = None,
 ) -> Iterator[Array]:
     """Yield the tokens after a prompt, one step at a time.   (B, T) → max_new_tokens times (B,)
 
+    prompt       integers (B, T), or a list of B prompts of unequal length: each gets the tokens that
+                 it gets alone
     temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
+    rng          a generator for all rows, or a list of one for each: then what is drawn for a row
+                 does not depend on the other rows
     top_k        draw from the k best tokens; None means from all
     top_p        draw from the fewest tokens that have probability p together
     end          the token after which a text stops. A row of the batch that has ended gets `end`
@@ -56,39 +62,52 @@ def stream(
     cached       False computes every position anew at each step: slower, with results that are
                  equal but for rounding
 
-    So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
-    equal length, without padding. An error is raised at the step that meets it: for a model that
-    drops at random at the first one, for a text that outgrows the model's positions where it does.
+    So a program can print a text while it is written: `for token in stream(…)`. An error is raised
+    at the step that meets it: for a model that drops at random at the first one, for a text that
+    outgrows the model's positions where it does (ValueError, as for an empty prompt).
     """
     refuse_dropout(model)
     max_new_tokens = as_number("max_new_tokens", max_new_tokens, 0, whole=True)
     if end is not None:
         end = as_number("end", end, 0, model.tokens.weight.shape[0], whole=True)
-    new = _texts(prompt)  # (B, T)
+    new, real = _prompts(prompt)  # (B, T), and where it is not padding, or None
     caches = model.caches() if cached else None
     ended = np.zeros(len(new), bool)  # (B,)
     for _ in range(max_new_tokens):
         with no_grad():  # (it ends before the yield: the caller goes on with a record)
-            logits = model(new, caches=caches).data[:, -1]  # (B, V)
+            logits = model(new, real=real, caches=caches).data[:, -1]  # (B, V)
         chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)  # (B,)
         if end is not None:
             chosen = np.where(ended, end, chosen)
             ended = chosen == end  # (B,)
         new = np.concatenate([new[:, :0] if cached else new, chosen[:, None]], axis=1)
+        if real is not None:  # an ended text is not read on, so it outgrows no positions
+            real = np.concatenate([real[:, :0] if cached else real, ~ended[:, None]], axis=1)
         yield chosen
         if end is not None and ended.all():
             return
 
 
-def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> Array:
+def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> Any:
     """Continue the prompt by max_new_tokens tokens.   (B, T) → (B, T + max_new_tokens)
 
     The options are those of `stream`, whose steps it joins. With `end` it stops when the last text
     has ended, and the other rows are filled with `end`.
+
+    Of a list of prompts of unequal length it returns a list of arrays (T_b + new tokens,), each as
+    it would be alone, and so with its first `end` as its last token.
     """
-    tokens = _texts(prompt)
-    steps = stream(model, tokens, max_new_tokens, **options)
-    return np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
+    tokens, real = _prompts(prompt)  # (B, T)
+    steps = [chosen[:, None] for chosen in stream(model, prompt, max_new_tokens, **options)]
+    texts = np.concatenate([tokens, *steps], axis=1)  # (B, T + max_new_tokens)
+    if real is None:
+        return texts
+    end, T = options.get("end"), tokens.shape[1]
+    lengths = [T + np.append(row[T:] == end, True).argmax() + 1 for row in texts]
+    return [
+        row[padding:length]
+        for row, padding, length in zip(texts, (~real).sum(axis=1), lengths, strict=True)
+    ]
 
 
 def choose(
@@ -97,7 +116,7 @@ def choose(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-    rng: np.random.Generator | None,
+    rng: Generators,
 ) -> Array:
     """Choose one token for each row of scores.   (B, V) → (B,)
 
@@ -115,7 +134,7 @@ def choose(
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
     so_far = p.cumsum(axis=-1)  # the last is 1 but for rounding, and no draw may exceed it
-    passed = so_far > rng.random((len(p), 1)) * so_far[:, -1:]
+    passed = so_far > _drawn(rng, len(p)) * so_far[:, -1:]
     return np.asarray(passed.argmax(axis=-1))
 
 
@@ -222,6 +241,21 @@ def _beam_search(
     if not finished:
         finished = [(total / max(len(tokens) - 1, 1), tokens[1:]) for total, tokens in beams]
     return max(finished, key=lambda sentence: sentence[0])[1]
+
+
+def _drawn(rng: Any, rows: int) -> Array:
+    """Return a number of [0, 1) for each row, (rows, 1): from one generator, or each from its own."""
+    if not isinstance(rng, list | tuple):
+        return np.asarray(rng.random((rows, 1)))
+    if len(rng) != rows:
+        raise ValueError(f"rng is one generator, or one for each of {rows} texts: got {len(rng)}")
+    return np.array([[generator.random()] for generator in rng])
+
+
+def _prompts(prompt: Any) -> tuple[Array, Mask | None]:
+    """Return the prompts as integers (B, T), and where they are not padding, if some are."""
+    tokens, real = left_padded(prompt)
+    return _texts(tokens), real
 
 
 def _texts(tokens: Any) -> Array:

@@ -13,6 +13,10 @@ anything that broadcasts to the scores. (Where these have an axis of heads, (B, 
 (B, S), True at tokens and False at padding, is not a mask yet: `padding_mask` makes (B, 1, S) of
 it. For B = T it would be taken for (T, S), without an error. Masks combine with `&`.
 
+A model whose positions are counted must also know where a text begins, and no mask says that. So
+models take the boolean (B, S) itself, as `real=`: `keys_of` makes their mask of it, and
+`real_positions` counts the real tokens before each position. A row of padding alone is allowed.
+
 The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
 attention need not copy them; any other mask it copies.
 
@@ -36,6 +40,8 @@ import numpy as np
 
 from attention.scaled_dot_product import Mask, check_mask
 from minigrad import Tensor, as_number, where
+
+Array = np.ndarray[Any, Any]
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -81,6 +87,84 @@ def padding_mask(lengths: Any, S: int) -> Mask:
         raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
     keys = np.arange(S)  # (S,)
     return _read_only(keys < counts[:, None, None])  # (B, 1, S)
+
+
+def real_positions(real: Mask) -> Array:
+    """Return how many real tokens come before each position, its place in its text. → (B, S)
+
+    Padding before a text gets 0, and padding after it the place of the text's last token: an
+    integer that a table of learned positions has.
+
+    >>> real_positions(np.array([[False, False, True, True], [True, True, True, False]]))
+    array([[0, 0, 0, 1],
+           [0, 1, 2, 2]])
+    """
+    return np.maximum(real.cumsum(axis=-1) - 1, 0)  # (B, S)
+
+
+def keys_of(real: Any, mask: Any = None) -> Any:
+    """Return the mask that leaves out keys of padding too.   (B, S), (…, T, S) → (B, T, S)
+
+    `real` None leaves the mask as it is. mask (B, T, S) or (T, S) is what else may be seen.
+    """
+    if real is None:
+        return mask
+    keys = padding_mask(real, np.shape(real)[-1])  # (B, 1, S)
+    return keys if mask is None else _read_only(keys & mask)  # (B, T, S)
+
+
+def check_real(real: Any, tokens: Any) -> Mask:
+    """Return `real` as a boolean array of the tokens' shape; refuse another dtype or shape."""
+    array = np.asarray(real)
+    if array.dtype != np.bool_ or array.shape != np.shape(tokens) or array.ndim != 2:
+        raise ValueError(
+            "real is boolean (B, S), True at tokens and False at padding, such as tokens != PAD: "
+            f"got {array.dtype} {array.shape} for tokens of shape {np.shape(tokens)}"
+        )
+    return array  # (B, S)
+
+
+def check_no_holes(real: Mask) -> None:
+    """Refuse padding between two tokens of a text: a causal model would read on over it."""
+    before = np.logical_or.accumulate(real, axis=-1)  # (B, S)
+    after = np.logical_or.accumulate(real[:, ::-1], axis=-1)[:, ::-1]  # (B, S)
+    holes = np.argwhere(before & after & ~real)  # (…, 2)
+    if len(holes):
+        row, column = holes[0].tolist()
+        raise ValueError(
+            "a causal model takes padding before and after a text and not within it: real has "
+            f"tokens on both sides of row {row}, column {column}"
+        )
+
+
+def left_padded(texts: Any) -> tuple[Any, Mask | None]:
+    """Return texts of unequal length as one array, and where it is real.   → (B, T), (B, T)
+
+    Each text ends in the last column, where a model's next token is read off, so padding (token 0)
+    is on its left. Texts of equal length are returned as they are, with None. ValueError if a text
+    is empty.
+
+    >>> left_padded([[7, 5, 3], [4]])
+    (array([[7, 5, 3],
+           [0, 0, 4]]), array([[ True,  True,  True],
+           [False, False,  True]]))
+    """
+    if not isinstance(texts, list | tuple) or {*map(np.ndim, texts)} != {1}:
+        return texts, None
+    lengths = np.array([*map(len, texts)])  # (B,)
+    if 0 in lengths:
+        raise ValueError(
+            "an empty text has no token after which a model could go on: got texts of "
+            f"{lengths.tolist()} tokens"
+        )
+    T = lengths.max()
+    if (lengths == T).all():
+        return texts, None
+    padding = T - lengths  # (B,)
+    real = np.arange(T) >= padding[:, None]  # (B, T)
+    tokens = np.zeros(real.shape, int)  # (B, T)
+    tokens[real] = np.concatenate(texts)
+    return tokens, real
 
 
 def _read_only(mask: Mask) -> Mask:

@@ -24,9 +24,17 @@ import numpy as np
 
 from attention.blocks import Array, Block, GatedFeedForward, block_weights, refuse_dropout
 from attention.cache import KVCache
-from attention.masks import causal_mask
+from attention.masks import (
+    Mask,
+    causal_mask,
+    check_no_holes,
+    check_real,
+    keys_of,
+    left_padded,
+    real_positions,
+)
 from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.positions import LearnedPositions, SinusoidalPositions, positions_from, rotary
 from attention.transformer import Attend, Stack
 from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, Linear, Module, RMSNorm
@@ -65,22 +73,43 @@ class GPT(Module):
         self.max_length = max_length
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
-    def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Return the next token's scores at each position. With caches, pass new tokens only."""
+    def __call__(
+        self, tokens: Any, *, real: Any = None, caches: list[KVCache] | None = None
+    ) -> Tensor:
+        """Return the next token's scores at each position. With caches, pass new tokens only.
+
+        tokens may also be a list of texts of unequal length. They are padded on the left, so that
+        the scores of text b are the last len(tokens[b]) of row b, and those after it the last one.
+        real, boolean (B, T), says where padding of your own is: True at tokens, False at padding,
+        which is before or after a text and not within it (ValueError). Each text is scored as if
+        it were alone, its positions counted from its first token. With caches, `real` is that of
+        the new tokens, and the caches keep that of the earlier ones. What is computed at padding is
+        finite and means nothing: leave it out of a loss by `ignore_index` (chapter 3.10).
+        """
+        if real is None:
+            tokens, real = left_padded(tokens)
         start = caches[0].length if caches else 0
-        x = self.embed(tokens, start)  # (B, T, d_model)
+        real = real_so_far(real, tokens, caches[0] if caches else KVCache())  # (B, S)
+        positions = None if real is None else real_positions(real)[:, start:]  # (B, T)
+        x = self.embed(tokens, start if positions is None else positions)  # (B, T, d_model)
         T = x.shape[-2]
         mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
+        mask = keys_of(real, mask)
         each = [None] * len(self.blocks) if caches is None else caches
         for block, cache in zip(self.blocks, each, strict=True):
-            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
+            x = block(x, mask=mask, cache=cache, positions=positions)  # (B, T, d_model)
+        for cache in caches or []:
+            cache.real = real
         x = self.norm(x)
         return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
-    def embed(self, tokens: Any, start: int = 0) -> Tensor:
-        """Return tokens as vectors with positions, from `start` on.   (B, T) → (B, T, d_model)"""
+    def embed(self, tokens: Any, start: Any = 0) -> Tensor:
+        """Return tokens as vectors with positions.   (B, T) → (B, T, d_model)
+
+        Positions run from `start`, or are `start`, if that is an array of integers (B, T).
+        """
         x = self.tokens(tokens)  # (B, T, d_model)
-        reached = start + x.shape[-2]
+        reached = positions_from(start, x.shape[-2]).max(initial=-1) + 1
         if self.max_length is not None and reached > self.max_length:
             raise ValueError(
                 f"{reached} positions were asked for, and this model was trained with "
@@ -121,6 +150,7 @@ def llama(
     pairs: str = "neighbours",
     max_length: int | None = None,
     attend: Attend | None = None,
+    recompute: bool = False,
     rng: np.random.Generator,
 ) -> GPT:
     """Build Llama 2 (Touvron et al. 2023): rotary, RMSNorm, SwiGLU, shared keys, no biases.
@@ -141,6 +171,7 @@ def llama(
             GatedFeedForward(d_model, d_ff, rng=rng),
             norm_first=True,
             norm=norm,
+            recompute=recompute,
         )
         for _ in range(num_blocks)
     ]
@@ -154,7 +185,7 @@ def llama(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: GPT-2 in the same way, with the initial values that it is known for.
+# What follows: GPT-2 in the same way, with the initial values that it is known for, and padding.
 
 
 def gpt2(
@@ -191,3 +222,17 @@ def gpt2(
         dropout=dropout,
         rng=rng,
     )
+
+
+def real_so_far(real: Any, tokens: Any, cache: KVCache) -> Mask | None:
+    """Return which of the cache's positions and the new ones are tokens, (B, S); None for all.
+
+    ValueError if `real` is not boolean and of the tokens' shape, or if padding is within a text.
+    """
+    if real is None and cache.real is None:
+        return None
+    real = np.ones(np.shape(tokens), bool) if real is None else check_real(real, tokens)  # (B, T)
+    earlier = np.ones((len(real), cache.length), bool) if cache.real is None else cache.real
+    real = np.concatenate([earlier, real], axis=-1)  # (B, S)
+    check_no_holes(real)
+    return None if real.all() else real
