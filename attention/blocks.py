@@ -192,7 +192,7 @@ def drawing_the_same(f: Callable[..., Tensor], module: Module) -> Callable[..., 
     puts the generators back afterwards, so that they go on from where they were.
     """
     dropouts = [m for m in module.modules() if isinstance(m, Dropout) and m.p and m.training]
-    sources = [*{m.rng.bit_generator for m in dropouts}]  # one that is shared is here once
+    sources = [*{m.rng.bit_generator for m in dropouts if m.rng}]  # one that is shared is here once
     first: list[Any] = []  # the states before the first call
 
     def run(*xs: Any) -> Tensor:

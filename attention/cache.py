@@ -28,7 +28,10 @@ mask=causal_mask(T, cache.length + T), without which each would see those after 
 
 from __future__ import annotations
 
-from attention.scaled_dot_product import Mask
+from typing import Any
+
+import numpy as np
+
 from minigrad import Tensor, concatenate
 
 
@@ -48,7 +51,7 @@ class KVCache:
     def __init__(self) -> None:
         self.k: Tensor | None = None
         self.v: Tensor | None = None
-        self.real: Mask | None = None
+        self.real: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     @property
     def length(self) -> int:

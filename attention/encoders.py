@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Array
-from attention.masks import check_real, keys_of, mean_over_positions, real_positions
+from attention.masks import check_real, mean_over_positions, real_positions, without_padding
 from attention.positions import LearnedPositions
 from attention.transformer import Encoder
 from minigrad import Tensor, gelu
@@ -57,7 +57,7 @@ class TextEncoder(Module):
         positions from each text's first token: padding may be on either side.
         """
         x = self.embed(tokens, kinds, real)  # (B, S, d_model)
-        return self.encoder(x, mask=keys_of(real, mask))  # (B, S, d_model)
+        return self.encoder(x, mask=without_padding(mask, real))  # (B, S, d_model)
 
     def embed(self, tokens: Any, kinds: Any = None, real: Any = None) -> Tensor:
         """Return tokens, positions and kinds, added and normalised.   → (B, S, d_model)"""
@@ -70,7 +70,7 @@ class TextEncoder(Module):
         self, tokens: Any, *, kinds: Any = None, mask: Any = None, real: Any = None
     ) -> list[Array]:
         """Return every head's attention weights, without a record: (B, H, S, S) for each block."""
-        return self.encoder.maps(self.embed(tokens, kinds, real), mask=keys_of(real, mask))
+        return self.encoder.maps(self.embed(tokens, kinds, real), mask=without_padding(mask, real))
 
 
 def bert(

@@ -14,6 +14,17 @@ token.
 (`KVCache`) each step computes the new position alone. `translate` computes every position anew:
 its beams change places, and a cache would have to follow them.
 
+**Prompts of unequal length** are padded on the left, since the next token is read off the last
+column. No token may look at the padding, and positions are counted from each prompt's first token:
+otherwise the prompt would begin in the middle of a text. Then each prompt gets the tokens that it
+gets alone. (Its scores differ by rounding, since sums over more keys are taken in another order.)
+
+    >>> from attention.models import llama
+    >>> model = llama(11, d_model=8, num_heads=4, num_blocks=2, rng=np.random.default_rng(0))
+    >>> texts = generate(model, [[1, 2, 3], [4]], 2, temperature=0)
+    >>> [np.array_equal(text, generate(model, [text[:-2]], 2, temperature=0)[0]) for text in texts]
+    [True, True]
+
 Legend: B batch, T tokens so far, S tokens of a source, V tokens in the vocabulary, d_model
 features.
 """
@@ -26,8 +37,9 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import refuse_dropout
-from attention.masks import Mask, left_padded
+from attention.masks import left_padded, without_padding
 from attention.models import GPT
+from attention.scaled_dot_product import Mask
 from attention.transformer import Transformer
 from minigrad import Tensor, as_number, log_softmax, no_grad
 
@@ -49,8 +61,8 @@ def stream(
 ) -> Iterator[Array]:
     """Yield the tokens after a prompt, one step at a time.   (B, T) → max_new_tokens times (B,)
 
-    prompt       integers (B, T), or a list of B prompts of unequal length: each gets the tokens that
-                 it gets alone
+    prompt       integers (B, T), or a list of B prompts of unequal length, each of which gets the
+                 tokens that it gets alone
     temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
     rng          a generator for all rows, or a list of one for each: then what is drawn for a row
                  does not depend on the other rows
@@ -98,16 +110,17 @@ def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> An
     it would be alone, and so with its first `end` as its last token.
     """
     tokens, real = _prompts(prompt)  # (B, T)
-    steps = [chosen[:, None] for chosen in stream(model, prompt, max_new_tokens, **options)]
-    texts = np.concatenate([tokens, *steps], axis=1)  # (B, T + max_new_tokens)
+    steps = stream(model, prompt, max_new_tokens, **options)
+    texts = np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
     if real is None:
         return texts
-    end, T = options.get("end"), tokens.shape[1]
-    lengths = [T + np.append(row[T:] == end, True).argmax() + 1 for row in texts]
-    return [
-        row[padding:length]
-        for row, padding, length in zip(texts, (~real).sum(axis=1), lengths, strict=True)
-    ]
+    T = tokens.shape[1]
+    alone = []
+    for row, is_real in zip(texts, real, strict=True):
+        ends = T + np.flatnonzero(row[T:] == options.get("end"))  # those of the prompt stop nothing
+        last = ends[0] if len(ends) else len(row) - 1
+        alone.append(row[is_real.argmax() : last + 1])
+    return alone
 
 
 def choose(
@@ -176,6 +189,7 @@ def translate(
     max_tokens: int,
     num_beams: int = 1,
     source_mask: Any = None,
+    real: Any = None,
 ) -> list[list[int]]:
     """Find a target sentence for each source by beam search.   (B, S) → B lists of tokens
 
@@ -183,7 +197,8 @@ def translate(
     ended after max_tokens, the best unfinished one is taken. A beam's score is the mean
     log-probability of its tokens, `end` included: a sum would prefer short sentences. One beam is
     greedy decoding. (Vaswani et al., section 6.1, keep 4 beams and divide by ((5 + n)/6)^0.6 for n
-    tokens.) source_mask is padding's, (B, 1, S).
+    tokens.) source_mask is padding's, (B, 1, S); in its place real, boolean (B, S), also says where
+    each source begins.
     """
     refuse_dropout(model)
     end = as_number("end", end, 0, model.target_tokens.weight.shape[0], whole=True)
@@ -192,7 +207,9 @@ def translate(
     found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]  # (1, 1, S)
-        memory = model.encode(sources[row : row + 1], source_mask=mask)  # (1, S, d_model)
+        is_token = None if real is None else real[row : row + 1]  # (1, S)
+        memory = model.encode(sources[row : row + 1], source_mask=mask, real=is_token)
+        mask = without_padding(mask, is_token)  # (1, 1, S)
 
         def scores(beams: list[list[int]], memory: Tensor = memory, mask: Any = mask) -> Array:
             several = np.array(beams)
@@ -244,7 +261,7 @@ def _beam_search(
 
 
 def _drawn(rng: Any, rows: int) -> Array:
-    """Return a number of [0, 1) for each row, (rows, 1): from one generator, or each from its own."""
+    """Draw a number of [0, 1) for each row, from one generator or the row's own.   → (rows, 1)"""
     if not isinstance(rng, list | tuple):
         return np.asarray(rng.random((rows, 1)))
     if len(rng) != rows:

@@ -13,9 +13,9 @@ anything that broadcasts to the scores. (Where these have an axis of heads, (B, 
 (B, S), True at tokens and False at padding, is not a mask yet: `padding_mask` makes (B, 1, S) of
 it. For B = T it would be taken for (T, S), without an error. Masks combine with `&`.
 
-A model whose positions are counted must also know where a text begins, and no mask says that. So
-models take the boolean (B, S) itself, as `real=`: `keys_of` makes their mask of it, and
-`real_positions` counts the real tokens before each position. A row of padding alone is allowed.
+A model that counts positions must also know where a text begins. So the models of chapter 15 take
+that boolean itself, as `real=`. They make the mask of it, and a token's position is the number of
+real tokens before it. What is computed at padding is finite, and no token depends on it.
 
 The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
 attention need not copy them; any other mask it copies.
@@ -89,6 +89,32 @@ def padding_mask(lengths: Any, S: int) -> Mask:
     return _read_only(keys < counts[:, None, None])  # (B, 1, S)
 
 
+def _read_only(mask: Mask) -> Mask:
+    """Make a mask read-only, and return it."""
+    mask.setflags(write=False)
+    return mask
+
+
+def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
+    """Return the mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
+
+    mask is padding's, (B, 1, S). A sequence without any kept position gives zeros.
+
+    >>> x = Tensor([[[1.0], [3.0], [50.0]]])
+    >>> mean_over_positions(x), mean_over_positions(x, mask=padding_mask([2], 3))
+    (Tensor([[18.]]), Tensor([[2.]]))
+    """
+    each = (*x.shape[:-2], 1, x.shape[-2])
+    mask = np.ones(each, bool) if mask is None else check_mask(mask, each)
+    kept = np.broadcast_to(mask, each).swapaxes(-1, -2)  # (B, S, 1)
+    number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
+    return where(kept, x, 0).sum(axis=-2) / number  # type: ignore[no-any-return]  # (B, d_model)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: padding as the models of chapter 15 take it.
+
+
 def real_positions(real: Mask) -> Array:
     """Return how many real tokens come before each position, its place in its text. → (B, S)
 
@@ -99,13 +125,13 @@ def real_positions(real: Mask) -> Array:
     array([[0, 0, 0, 1],
            [0, 1, 2, 2]])
     """
-    return np.maximum(real.cumsum(axis=-1) - 1, 0)  # (B, S)
+    return np.asarray(np.maximum(real.cumsum(axis=-1) - 1, 0))  # (B, S)
 
 
-def keys_of(real: Any, mask: Any = None) -> Any:
-    """Return the mask that leaves out keys of padding too.   (B, S), (…, T, S) → (B, T, S)
+def without_padding(mask: Any, real: Any) -> Any:
+    """Return the mask without the keys of padding.   (T, S) or (B, T, S), (B, S) → (B, T, S)
 
-    `real` None leaves the mask as it is. mask (B, T, S) or (T, S) is what else may be seen.
+    mask None allows all keys, and real None means that none is padding.
     """
     if real is None:
         return mask
@@ -152,41 +178,18 @@ def left_padded(texts: Any) -> tuple[Any, Mask | None]:
     if not isinstance(texts, list | tuple) or {*map(np.ndim, texts)} != {1}:
         return texts, None
     lengths = np.array([*map(len, texts)])  # (B,)
+    T = lengths.max()
+    if (lengths == T).all():
+        return texts, None
     if 0 in lengths:
         raise ValueError(
             "an empty text has no token after which a model could go on: got texts of "
             f"{lengths.tolist()} tokens"
         )
-    T = lengths.max()
-    if (lengths == T).all():
-        return texts, None
-    padding = T - lengths  # (B,)
-    real = np.arange(T) >= padding[:, None]  # (B, T)
+    real = np.arange(T) >= T - lengths[:, None]  # (B, T)
     tokens = np.zeros(real.shape, int)  # (B, T)
-    tokens[real] = np.concatenate(texts)
+    tokens[real] = np.concatenate(texts).astype(int, casting="same_kind")
     return tokens, real
-
-
-def _read_only(mask: Mask) -> Mask:
-    """Make a mask read-only, and return it."""
-    mask.setflags(write=False)
-    return mask
-
-
-def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
-    """Return the mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
-
-    mask is padding's, (B, 1, S). A sequence without any kept position gives zeros.
-
-    >>> x = Tensor([[[1.0], [3.0], [50.0]]])
-    >>> mean_over_positions(x), mean_over_positions(x, mask=padding_mask([2], 3))
-    (Tensor([[18.]]), Tensor([[2.]]))
-    """
-    each = (*x.shape[:-2], 1, x.shape[-2])
-    mask = np.ones(each, bool) if mask is None else check_mask(mask, each)
-    kept = np.broadcast_to(mask, each).swapaxes(-1, -2)  # (B, S, 1)
-    number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
-    return where(kept, x, 0).sum(axis=-2) / number  # type: ignore[no-any-return]  # (B, d_model)
 
 
 # Reference: no demo uses what follows.

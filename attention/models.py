@@ -25,16 +25,16 @@ import numpy as np
 from attention.blocks import Array, Block, GatedFeedForward, block_weights, refuse_dropout
 from attention.cache import KVCache
 from attention.masks import (
-    Mask,
     causal_mask,
     check_no_holes,
     check_real,
-    keys_of,
     left_padded,
     real_positions,
+    without_padding,
 )
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, positions_from, rotary
+from attention.scaled_dot_product import Mask
 from attention.transformer import Attend, Stack
 from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, Linear, Module, RMSNorm
@@ -94,7 +94,7 @@ class GPT(Module):
         x = self.embed(tokens, start if positions is None else positions)  # (B, T, d_model)
         T = x.shape[-2]
         mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
-        mask = keys_of(real, mask)
+        mask = without_padding(mask, real)
         each = [None] * len(self.blocks) if caches is None else caches
         for block, cache in zip(self.blocks, each, strict=True):
             x = block(x, mask=mask, cache=cache, positions=positions)  # (B, T, d_model)

@@ -227,7 +227,7 @@ class MultiHeadAttention(Module):
             )
         k = q if k is None else k
         v = k if v is None else v
-        start = 0 if cache is None else cache.length
+        start: Any = 0 if cache is None else cache.length
         if positions is not None:
             start = np.expand_dims(positions, -2)  # (B, 1, T)
         q_heads, k_heads = self._queries_and_keys(q, k, start)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Activation, Array, Block, FeedForward, block_weights
-from attention.masks import causal_mask, check_real, keys_of, real_positions
+from attention.masks import causal_mask, check_real, real_positions, without_padding
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from minigrad import Tensor, relu
@@ -153,19 +153,18 @@ class Transformer(Module):
 
     def encode(self, source: Any, *, source_mask: Any = None, real: Any = None) -> Tensor:
         """Return the memory of a source.   (B, S) → (B, S, d_model)"""
-        places: Any = 0
-        if real is not None:
-            real = check_real(real, source)
-            places = real_positions(real)  # (B, S)
+        places = 0 if real is None else real_positions(check_real(real, source))  # (B, S)
         x = self.embed(source, self.source_tokens, places)  # (B, S, d_model)
-        return self.encoder(x, mask=keys_of(real, source_mask))
+        return self.encoder(x, mask=without_padding(source_mask, real))
 
     def decode(
         self, target: Any, memory: Tensor, *, source_mask: Any = None, real: Any = None
     ) -> Tensor:
         """Return the next token's scores at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
         x = self.embed(target, self.target_tokens)  # (B, T, d_model)
-        y = self.decoder(x, memory, memory_mask=keys_of(real, source_mask))  # (B, T, d_model)
+        y = self.decoder(
+            x, memory, memory_mask=without_padding(source_mask, real)
+        )  # (B, T, d_model)
         return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(
