@@ -109,7 +109,7 @@ def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> An
     Of a list of prompts of unequal length it returns a list of arrays (T_b + new tokens,), each as
     it would be alone, and so with its first `end` as its last token.
     """
-    tokens, real = _prompts(prompt)  # (B, T)
+    tokens, real = _prompts(prompt)  # (B, T), and where it is not padding, or None
     steps = stream(model, prompt, max_new_tokens, **options)
     texts = np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
     if real is None:

@@ -188,7 +188,8 @@ def left_padded(texts: Any) -> tuple[Any, Mask | None]:
         )
     real = np.arange(T) >= T - lengths[:, None]  # (B, T)
     tokens = np.zeros(real.shape, int)  # (B, T)
-    tokens[real] = np.concatenate(texts).astype(int, casting="same_kind")
+    for row, text in zip(tokens, texts, strict=True):
+        row[T - len(text) :] = np.asarray(text).astype(int, casting="same_kind")
     return tokens, real
 
 

@@ -88,12 +88,12 @@ class GPT(Module):
         """
         if real is None:
             tokens, real = left_padded(tokens)
-        start = caches[0].length if caches else 0
+        start, T = caches[0].length if caches else 0, np.shape(tokens)[-1]
+        S = start + T
         real = real_so_far(real, tokens, caches[0] if caches else KVCache())  # (B, S)
         positions = None if real is None else real_positions(real)[:, start:]  # (B, T)
         x = self.embed(tokens, start if positions is None else positions)  # (B, T, d_model)
-        T = x.shape[-2]
-        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
+        mask = causal_mask(T, S) if T > 1 else None  # the last position sees all
         mask = without_padding(mask, real)
         each = [None] * len(self.blocks) if caches is None else caches
         for block, cache in zip(self.blocks, each, strict=True):
