@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -408,6 +409,78 @@ def test_every_dropout_of_a_model_drops_something_while_it_is_trained_and_not_af
         for m in drops:
             m.p = 0.5 if m is one else 0.0
         assert (call(model).data != whole).any()
+
+
+def trained_once(make, call, generators, **options):
+    """Return a step's scores and gradients, and those of the second order."""
+    model = make(**options)
+    for i, layer in enumerate(m for m in model.modules() if isinstance(m, Dropout)):
+        layer.rng = generators[i % len(generators)]
+    y, parameters = call(model), model.parameters()
+    loss = (y * y).sum()
+    first = [y.data, *[generator.random() for generator in generators]]
+    for _ in range(2):  # a second replay
+        first += gradients(loss, parameters, retain_graph=True)
+        first += [generator.random() for generator in generators]
+    recorded = gradients(loss, parameters, create_graph=True)
+    second = gradients(sum((g * g).sum() for g in recorded), parameters)
+    return first, [*second, *[generator.random() for generator in generators]]
+
+
+def generators_of(number):
+    return [np.random.default_rng(seed) for seed in range(number)]
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["one generator for all", "three in turns"])
+@models
+def test_a_model_that_recomputes_its_blocks_is_trained_as_one_that_does_not(make, call, number):
+    """Bit for bit, with dropout too, and its generators are left where the plain step left them.
+
+    (Not bit for bit: second derivatives, and the Transformer, where several blocks use the memory.
+    They add the same contributions in another order.)
+    """
+    rounding = {"rtol": 1e-9, "atol": 1e-9}
+    for options in ({"dropout": 0.3}, {}) if make in dict(DROPPING.values()) else ({},):
+        expected = trained_once(make, call, generators_of(number), **options)
+        found = trained_once(make, call, generators_of(number), recompute=True, **options)
+        for one, other in zip(found[0], expected[0], strict=True):
+            np.testing.assert_allclose(one, other, **rounding if make is paper else {"rtol": 0})
+        for one, other in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(one, other, **rounding)
+
+
+@models
+def test_of_a_block_that_is_recomputed_the_record_holds_one_step(make, call):
+    seen, waiting = set(), [call(make(recompute=True))]
+    while waiting:
+        seen.add(node := waiting.pop().node)
+        waiting += [x for x in node.inputs if x.node and x.node not in seen]
+    blocks = 4 if make is paper else 2
+    assert sum(node.name == "recompute" for node in seen) == blocks and len(seen) < 20
+
+
+def test_dropout_that_is_not_drawn_again_the_same_would_be_refused(monkeypatch):
+    monkeypatch.setattr("attention.blocks.drawing_the_same", lambda f, module: f)
+    with pytest.raises(RuntimeError, match="gave another value the second time"):
+        trained_once(*MODELS["gpt2"], generators_of(1), recompute=True, dropout=0.3)
+
+
+def test_recomputing_blocks_takes_less_memory_and_leaves_steps_with_a_cache_alone():
+    model, peaks = gpt2(V, 64, d_model=24, num_heads=2, num_blocks=8, rng=rng()), []
+    words = random.integers(0, V, (4, 64))
+    for recompute in (False, True):
+        for block in model.blocks:
+            block.recompute = recompute
+        tracemalloc.start()
+        gradients(model(words).sum(), model.parameters())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] / 3
+    whole, caches = model(words).data, model.caches()
+    found = [model(new, caches=caches) for new in (words[:, :-1], words[:, -1:])]
+    np.testing.assert_allclose(found[1].data, whole[:, -1:], rtol=1e-10, atol=1e-12)
+    assert caches[0].length == 64
+    gradients(found[1].sum(), model.parameters())  # (a block with a cache is not run again)
 
 
 CHUNKS = {"in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
