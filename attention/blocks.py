@@ -149,20 +149,15 @@ class Block(Module):
     ) -> Tensor:
         """(…, T, d_model) and, for cross-attention, memory (…, S, d_model) → (…, T, d_model)
 
-        mask, score_bias, cache and positions are for self-attention, memory_mask is for
-        cross-attention.
+        memory_mask is for cross-attention, the other options are for self-attention.
         """
         if (memory is None) != (self.cross is None):
             raise TypeError("a block with cross-attention needs a memory, and others take none")
+        looks: Any = {"mask": mask, "score_bias": score_bias}
+        looks |= {"cache": cache, "positions": positions}
 
         def applied(x: Tensor, memory: Tensor | None) -> Tensor:
-            x = self._residual(
-                x,
-                self.norm_attention,
-                lambda x: self.attention(
-                    x, mask=mask, score_bias=score_bias, cache=cache, positions=positions
-                ),
-            )
+            x = self._residual(x, self.norm_attention, lambda x: self.attention(x, **looks))
             if self.cross is not None:
                 cross = self.cross
                 x = self._residual(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))

@@ -30,8 +30,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from minigrad import Tensor, concatenate
 
 
@@ -51,7 +49,7 @@ class KVCache:
     def __init__(self) -> None:
         self.k: Tensor | None = None
         self.v: Tensor | None = None
-        self.real: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self.real: Any = None
 
     @property
     def length(self) -> int:

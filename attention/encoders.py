@@ -66,11 +66,9 @@ class TextEncoder(Module):
         x = self.positions(self.tokens(tokens) + self.kinds(kinds), places)  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
-    def maps(
-        self, tokens: Any, *, kinds: Any = None, mask: Any = None, real: Any = None
-    ) -> list[Array]:
+    def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
         """Return every head's attention weights, without a record: (B, H, S, S) for each block."""
-        return self.encoder.maps(self.embed(tokens, kinds, real), mask=without_padding(mask, real))
+        return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
 
 
 def bert(

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import refuse_dropout
-from attention.masks import left_padded, without_padding
+from attention.masks import left_padded
 from attention.models import GPT
 from attention.scaled_dot_product import Mask
 from attention.transformer import Transformer
@@ -189,7 +189,6 @@ def translate(
     max_tokens: int,
     num_beams: int = 1,
     source_mask: Any = None,
-    real: Any = None,
 ) -> list[list[int]]:
     """Find a target sentence for each source by beam search.   (B, S) → B lists of tokens
 
@@ -197,8 +196,7 @@ def translate(
     ended after max_tokens, the best unfinished one is taken. A beam's score is the mean
     log-probability of its tokens, `end` included: a sum would prefer short sentences. One beam is
     greedy decoding. (Vaswani et al., section 6.1, keep 4 beams and divide by ((5 + n)/6)^0.6 for n
-    tokens.) source_mask is padding's, (B, 1, S); in its place real, boolean (B, S), also says where
-    each source begins.
+    tokens.) source_mask is padding's, (B, 1, S).
     """
     refuse_dropout(model)
     end = as_number("end", end, 0, model.target_tokens.weight.shape[0], whole=True)
@@ -207,9 +205,7 @@ def translate(
     found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]  # (1, 1, S)
-        is_token = None if real is None else real[row : row + 1]  # (1, S)
-        memory = model.encode(sources[row : row + 1], source_mask=mask, real=is_token)
-        mask = without_padding(mask, is_token)  # (1, 1, S)
+        memory = model.encode(sources[row : row + 1], source_mask=mask)  # (1, S, d_model)
 
         def scores(beams: list[list[int]], memory: Tensor = memory, mask: Any = mask) -> Array:
             several = np.array(beams)

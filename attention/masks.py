@@ -150,19 +150,6 @@ def check_real(real: Any, tokens: Any) -> Mask:
     return array  # (B, S)
 
 
-def check_no_holes(real: Mask) -> None:
-    """Refuse padding between two tokens of a text: a causal model would read on over it."""
-    before = np.logical_or.accumulate(real, axis=-1)  # (B, S)
-    after = np.logical_or.accumulate(real[:, ::-1], axis=-1)[:, ::-1]  # (B, S)
-    holes = np.argwhere(before & after & ~real)  # (…, 2)
-    if len(holes):
-        row, column = holes[0].tolist()
-        raise ValueError(
-            "a causal model takes padding before and after a text and not within it: real has "
-            f"tokens on both sides of row {row}, column {column}"
-        )
-
-
 def left_padded(texts: Any) -> tuple[Any, Mask | None]:
     """Return texts of unequal length as one array, and where it is real.   → (B, T), (B, T)
 

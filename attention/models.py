@@ -26,7 +26,6 @@ from attention.blocks import Array, Block, GatedFeedForward, block_weights, refu
 from attention.cache import KVCache
 from attention.masks import (
     causal_mask,
-    check_no_holes,
     check_real,
     left_padded,
     real_positions,
@@ -78,13 +77,12 @@ class GPT(Module):
     ) -> Tensor:
         """Return the next token's scores at each position. With caches, pass new tokens only.
 
-        tokens may also be a list of texts of unequal length. They are padded on the left, so that
-        the scores of text b are the last len(tokens[b]) of row b, and those after it the last one.
-        real, boolean (B, T), says where padding of your own is: True at tokens, False at padding,
-        which is before or after a text and not within it (ValueError). Each text is scored as if
-        it were alone, its positions counted from its first token. With caches, `real` is that of
-        the new tokens, and the caches keep that of the earlier ones. What is computed at padding is
-        finite and means nothing: leave it out of a loss by `ignore_index` (chapter 3.10).
+        tokens may also be a list of texts of unequal length. They are padded on the left: the last
+        len(tokens[b]) scores of row b are those of text b. real, boolean (B, T), says where your
+        own padding is: False at padding, which is before or after a text (ValueError if within).
+        Each text is scored as if it were alone, its positions counted from its first token. (The
+        scores at padding mean nothing: leave them out of a loss by `ignore_index`, chapter 3.10.)
+        With caches, `real` is of the new tokens, and the caches know where the earlier ones are.
         """
         if real is None:
             tokens, real = left_padded(tokens)
@@ -234,5 +232,10 @@ def real_so_far(real: Any, tokens: Any, cache: KVCache) -> Mask | None:
     real = np.ones(np.shape(tokens), bool) if real is None else check_real(real, tokens)  # (B, T)
     earlier = np.ones((len(real), cache.length), bool) if cache.real is None else cache.real
     real = np.concatenate([earlier, real], axis=-1)  # (B, S)
-    check_no_holes(real)
+    edges = np.diff(real, axis=-1, prepend=False, append=False).sum(axis=-1)  # (B,)
+    if (edges > 2).any():
+        raise ValueError(
+            "a causal model takes padding before a text and after it, and not between its tokens: "
+            f"in row {edges.argmax()} of real padding has tokens on both sides"
+        )
     return None if real.all() else real

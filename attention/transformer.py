@@ -157,14 +157,10 @@ class Transformer(Module):
         x = self.embed(source, self.source_tokens, places)  # (B, S, d_model)
         return self.encoder(x, mask=without_padding(source_mask, real))
 
-    def decode(
-        self, target: Any, memory: Tensor, *, source_mask: Any = None, real: Any = None
-    ) -> Tensor:
+    def decode(self, target: Any, memory: Tensor, *, source_mask: Any = None) -> Tensor:
         """Return the next token's scores at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
         x = self.embed(target, self.target_tokens)  # (B, T, d_model)
-        y = self.decoder(
-            x, memory, memory_mask=without_padding(source_mask, real)
-        )  # (B, T, d_model)
+        y = self.decoder(x, memory, memory_mask=source_mask)  # (B, T, d_model)
         return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(
@@ -177,7 +173,8 @@ class Transformer(Module):
         (Targets need none. Pad them on the right: under the causal mask no token sees it.)
         """
         memory = self.encode(source, source_mask=source_mask, real=real)  # (B, S, d_model)
-        return self.decode(target, memory, source_mask=source_mask, real=real)  # (B, T, V)
+        mask = without_padding(source_mask, real)
+        return self.decode(target, memory, source_mask=mask)  # (B, T, V)
 
     def embed(self, tokens: Any, table: Embedding, start: Any = 0) -> Tensor:
         """Return tokens as vectors with their positions.   (B, T) → (B, T, d_model)"""

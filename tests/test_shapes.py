@@ -83,7 +83,6 @@ def masks(chapter):
     for mask in (None, chapter.padding_mask([2, 5], S)):
         chapter.mean_over_positions(random(B, S, D_MODEL), mask=mask)
     real = chapter.check_real(np.arange(S) > np.array([[2], [0]]), np.ones((B, S), int))
-    chapter.check_no_holes(real)
     chapter.real_positions(real)
     chapter.without_padding(chapter.causal_mask(T, S), real)
     chapter.left_padded([[1] * T, [2]])
