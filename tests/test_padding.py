@@ -5,17 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attention import (
-    attention,
-    bert,
-    fused_attention,
-    generate,
-    gpt2,
-    llama,
-    models,
-    stream,
-    translate,
-)
+from attention import attention, bert, fused_attention, generate, gpt2, llama, models, stream
 from attention.masks import left_padded, real_positions
 from attention.positions import SinusoidalPositions
 from attention.transformer import Stack, Transformer
@@ -24,7 +14,7 @@ from minigrad.nn import Embedding
 
 random = np.random.default_rng(3)
 V, LONGEST = 19, 11
-SIZES = {"d_model": 24, "num_heads": 4, "num_blocks": 2}
+SIZES = {"d_model": 24, "num_heads": 4, "num_blocks": 2, "rng": np.random.default_rng(5)}
 PROMPTS = [random.integers(0, V, n).tolist() for n in (5, 1, LONGEST, 3)]
 ROWS = range(len(PROMPTS))
 
@@ -39,13 +29,9 @@ def sinusoidal(length, attend):
     return models.GPT(Embedding(V, 24, rng=rng()), body.blocks, body.final_norm, **places)
 
 
-def grouped(length, attend):
-    return llama(V, num_kv_heads=2, max_length=length, attend=attend, rng=rng(), **SIZES)
-
-
 KINDS = {
-    "gpt2": lambda length, attend: gpt2(V, length, attend=attend, rng=rng(), **SIZES),
-    "llama": grouped,
+    "gpt2": lambda length, attend: gpt2(V, length, attend=attend, **SIZES),
+    "llama": lambda n, attend: llama(V, num_kv_heads=2, max_length=n, attend=attend, **SIZES),
     "sinusoidal": sinusoidal,
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -137,10 +123,8 @@ def test_each_row_counts_its_own_tokens_against_the_length_of_the_model(kind):
         generate(model, PROMPTS, 7, temperature=0)
 
 
-READS = {kind: made(kind) for kind in KINDS} | {"bert": lively(bert(V, 11, rng=rng(), **SIZES))}
-SOURCES = lively(Transformer(V, V, d_ff=32, rng=rng(), **SIZES))
-for block in SOURCES.decoder.blocks:  # what is written depends more on what is read
-    block.cross.w_v.weight.data = 9 * block.cross.w_v.weight.data
+READS = {kind: made(kind) for kind in KINDS} | {"bert": lively(bert(V, 11, **SIZES))}
+SOURCES = lively(Transformer(V, V, d_ff=32, **SIZES))
 BESIDE = np.array([[0, 0, 1, 1, 1], [0, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool)
 HOLES = np.array([[1, 0, 1, 0, 1], [0, 1, 0, 1, 1]], bool)
 
@@ -163,12 +147,8 @@ def test_a_model_told_which_tokens_are_real_computes_each_text_as_if_it_were_alo
 def test_a_translation_depends_on_the_real_tokens_of_its_source_alone(real):
     source, target = at_padding(real, 1), rng().integers(0, V, (len(real), 3))
     found = SOURCES(source, target, real=real).data
-    options = {"start": 0, "end": 1, "max_tokens": 5, "num_beams": 3}
-    sentences = translate(SOURCES, source, real=real, **options)
     for b, row in enumerate(real):
-        alone = source[b : b + 1, row]
-        close(found[b], SOURCES(alone, target[b : b + 1]).data[0])
-        assert sentences[b : b + 1] == translate(SOURCES, alone, **options)
+        close(found[b], SOURCES(source[b : b + 1, row], target[b : b + 1]).data[0])
 
 
 # ---------------------------------------------------------------- derivative

@@ -182,9 +182,8 @@ def generation(chapter):
     chapter.generate(gpt, np.ones((B, T), int), 2, end=1, rng=rng)
     both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
     chapter.generate(gpt, [[1] * T, [2]], 2, rng=[rng] * B)
-    sources, mask, real = np.ones((B, S), int), np.ones((B, 1, S), bool), np.ones((B, S), bool)
-    options = {"start": 0, "end": 1, "max_tokens": 2, "source_mask": mask, "real": real}
-    chapter.translate(both, sources, **options)
+    mask = np.ones((B, 1, S), bool)
+    chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_tokens=2, source_mask=mask)
 
 
 CALLS = {
