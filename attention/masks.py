@@ -121,6 +121,7 @@ def real_positions(real: Mask) -> Array:
     Padding before a text gets 0, and padding after it the place of the text's last token: an
     integer that a table of learned positions has.
 
+    >>> from attention.masks import real_positions
     >>> real_positions(np.array([[False, False, True, True], [True, True, True, False]]))
     array([[0, 0, 0, 1],
            [0, 1, 2, 2]])
@@ -157,10 +158,10 @@ def left_padded(texts: Any) -> tuple[Any, Mask | None]:
     is on its left. Texts of equal length are returned as they are, with None. ValueError if a text
     is empty.
 
-    >>> left_padded([[7, 5, 3], [4]])
-    (array([[7, 5, 3],
-           [0, 0, 4]]), array([[ True,  True,  True],
-           [False, False,  True]]))
+    >>> from attention.masks import left_padded
+    >>> left_padded([[7, 5, 3], [4]])[0]
+    array([[7, 5, 3],
+           [0, 0, 4]])
     """
     if not isinstance(texts, list | tuple) or {*map(np.ndim, texts)} != {1}:
         return texts, None
