@@ -149,15 +149,17 @@ class Block(Module):
     ) -> Tensor:
         """(…, T, d_model) and, for cross-attention, memory (…, S, d_model) → (…, T, d_model)
 
-        memory_mask is for cross-attention, the other options are for self-attention.
+        memory_mask is for cross-attention. The other options are for self-attention, and are those
+        of `MultiHeadAttention`.
         """
         if (memory is None) != (self.cross is None):
             raise TypeError("a block with cross-attention needs a memory, and others take none")
-        looks: Any = {"mask": mask, "score_bias": score_bias}
-        looks |= {"cache": cache, "positions": positions}
+        options = {"mask": mask, "score_bias": score_bias, "cache": cache}
+        if positions is not None:  # (attention of another kind need not know them)
+            options["positions"] = positions
 
         def applied(x: Tensor, memory: Tensor | None) -> Tensor:
-            x = self._residual(x, self.norm_attention, lambda x: self.attention(x, **looks))
+            x = self._residual(x, self.norm_attention, lambda x: self.attention(x, **options))
             if self.cross is not None:
                 cross = self.cross
                 x = self._residual(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
@@ -181,7 +183,7 @@ class Block(Module):
 
 
 def drawing_the_same(f: Callable[..., Tensor], module: Module) -> Callable[..., Tensor]:
-    """Return f so that the module's Dropouts draw in later calls what they draw in the first.
+    """Return f with the module's Dropouts drawing in each later call what they drew in the first.
 
     The first call keeps the state of each of their generators. A later one sets these states, and
     puts the generators back afterwards, so that they go on from where they were.

@@ -86,8 +86,9 @@ def stream(
     caches = model.caches() if cached else None
     ended = np.zeros(len(new), bool)  # (B,)
     for _ in range(max_new_tokens):
+        padding = {} if real is None else {"real": real}
         with no_grad():  # (it ends before the yield: the caller goes on with a record)
-            logits = model(new, real=real, caches=caches).data[:, -1]  # (B, V)
+            logits = model(new, caches=caches, **padding).data[:, -1]  # (B, V)
         chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)  # (B,)
         if end is not None:
             chosen = np.where(ended, end, chosen)

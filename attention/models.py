@@ -86,16 +86,19 @@ class GPT(Module):
         """
         if real is None:
             tokens, real = left_padded(tokens)
-        start, T = caches[0].length if caches else 0, np.shape(tokens)[-1]
+        start: Any = caches[0].length if caches else 0
+        T = np.shape(tokens)[-1]
         S = start + T
         real = real_so_far(real, tokens, caches[0] if caches else KVCache())  # (B, S)
-        positions = None if real is None else real_positions(real)[:, start:]  # (B, T)
-        x = self.embed(tokens, start if positions is None else positions)  # (B, T, d_model)
         mask = causal_mask(T, S) if T > 1 else None  # the last position sees all
-        mask = without_padding(mask, real)
+        options = {"mask": without_padding(mask, real)}
+        if real is not None:
+            start = real_positions(real)[:, start:]  # (B, T)
+            options["positions"] = start
+        x = self.embed(tokens, start)  # (B, T, d_model)
         each = [None] * len(self.blocks) if caches is None else caches
         for block, cache in zip(self.blocks, each, strict=True):
-            x = block(x, mask=mask, cache=cache, positions=positions)  # (B, T, d_model)
+            x = block(x, cache=cache, **options)  # (B, T, d_model)
         for cache in caches or []:
             cache.real = real
         x = self.norm(x)
