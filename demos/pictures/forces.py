@@ -234,6 +234,8 @@ def panels(scene: Scene) -> dict[str, Markup]:
     inside = {}
     for panel, listed in elements(scene).items():
         caption, kind = CAPTIONS[panel]
+        if panel == "values" and scene.star:
+            caption += "; star = target"
         inside[panel] = fill(
             "pictures/forces.svg.html",
             panel=panel,
