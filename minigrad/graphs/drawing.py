@@ -101,7 +101,7 @@ def graph(
     steps      the `Steps` in which y was computed: its layers are drawn as frames
     depth      how many frames may be inside each other; a layer below is one box. None opens all,
                and folds nothing
-    verdicts   what `agreement(y)` returns: the boxes are coloured by it, and not by size. A gradient
+    verdicts   what `agreement(y)` returns: it colours the boxes, in the place of sizes. A gradient
                that equals its difference is ticked, the box of another is dashed and says how far
                it is off, and a cross marks the input whose VJP is wrong. (A page shows sizes alone)
     direction  where a picture's arrows lead: "down", or "right", as a slide needs it

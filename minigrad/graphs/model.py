@@ -115,7 +115,7 @@ class Model:
     not made yet). The key of a leaf is the leaf with the time of its array: `w -= 0.1` gives it
     another array, and earlier results have used the former one.
 
-    names   names that tensors have besides their own
+    `names` has names that tensors have besides their own.
     """
 
     def __init__(self, names: Mapping[Tensor, str] | None = None) -> None:
