@@ -162,7 +162,9 @@ def test_padding_gets_no_gradient_and_no_gradient_depends_on_it(kind, attend):
     for seed in (1, 2):  # (other tokens at padding: a gradient for them would be in other rows)
         tokens = at_padding(real, seed)
         targets = np.where(real, tokens, -100)
-        loss = cross_entropy(model(tokens, real=real), targets, ignore_index=-100)
+        scores = model(tokens, real=real)
+        assert np.isfinite(scores.data).all()
+        loss = cross_entropy(scores, targets, ignore_index=-100)
         found.append(gradients(loss, model.parameters()))
     for one, other in zip(*found, strict=True):
         assert np.isfinite(one).all() and one.any()
