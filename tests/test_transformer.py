@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -451,18 +450,9 @@ def test_dropout_that_is_not_drawn_again_the_same_would_be_refused(monkeypatch):
         trained_once(*MODELS["gpt2"], [rng()], recompute=True, dropout=0.3)
 
 
-def test_recomputing_blocks_takes_less_memory_and_leaves_steps_with_a_cache_alone():
-    model, peaks = gpt2(V, 64, d_model=24, num_heads=2, num_blocks=8, rng=rng()), []
-    words = random.integers(0, V, (4, 64))
-    for recompute in (False, True):
-        for block in model.blocks:
-            block.recompute = recompute
-        tracemalloc.start()
-        gradients(model(words).sum(), model.parameters())
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] / 3
-    y = model(words, caches=model.caches())
+def test_a_block_with_a_cache_is_not_computed_again():
+    model = GPTS["gpt2"](recompute=True)
+    y = model(WORDS, caches=model.caches())
     gradients(y.sum(), model.parameters())  # (run again, each block would add to its cache)
 
 
