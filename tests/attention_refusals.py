@@ -96,8 +96,7 @@ llama(19, max_length=3, num_kv_heads=1, **SIZES)([[1, 2, 3, 4]])
     the last 3 tokens and no cache of earlier ones, or set its max_length to None
 generate(gpt.eval(), [1, 2], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (2,)
 generate(gpt.eval(), [[]], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (1, 0)
-generate(gpt.eval(), [[1, 2, 3], []], 1) → ValueError: an empty text has no token after which a
-    model could go on: got texts of [3, 0] tokens
+generate(gpt.eval(), [[1], []], 1) → ValueError: an empty text has no token…: got texts of [1, 0]…
 generate(gpt.eval(), [[1, 2], [4]], 1, rng=[RNG])
     → ValueError: rng is one generator, or one for each of 2 texts: got 1
 translate(both, [[1, 2, 3], [4]], start=0, end=1, max_tokens=2) → ValueError: texts of one batch are
