@@ -24,13 +24,7 @@ import numpy as np
 
 from attention.blocks import Array, Block, GatedFeedForward, block_weights, refuse_dropout
 from attention.cache import KVCache
-from attention.masks import (
-    causal_mask,
-    check_real,
-    left_padded,
-    real_positions,
-    without_padding,
-)
+from attention.masks import causal_mask, check_real, left_padded, real_positions, without_padding
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, positions_from, rotary
 from attention.scaled_dot_product import Mask
