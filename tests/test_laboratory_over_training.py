@@ -232,6 +232,24 @@ def test_the_kept_file_has_every_cell_of_the_plan():
         assert init == other and s == pytest.approx(wanted_s, rel=1e-3)  # (four digits are kept)
 
 
+def test_the_numbers_of_the_chapter_are_those_of_the_kept_run():
+    counts = {"unit": ([0, 5, 5], [0, 8, 9]), "0.02": ([0, 6, 7], [0, 7, 8])}
+    for init, expected in counts.items():
+        rows = [row for row in KEPT if row.init == init and not row.drawn]
+        looks = [section.heads_at(rows, look) for look in range(3)]
+        for name, falls in zip(("mean", "median"), expected, strict=True):
+            assert [sum(getattr(h, name) < 1 for h in heads) for heads in looks] == falls
+    ends = section.heads_at([row for row in KEPT if not row.drawn], -1)
+    found = sorted(head.mean for head in ends if head.kind == "by position")
+    others = [head.mean for head in ends if head.kind == SPREAD_OUT]
+    assert (len(found), len(others)) == (12, 20) and found[-2] < 2e-5 < 0.3 < found[-1] < 0.34
+    assert 1.75 < min(others) and max(others) < 8
+    content = [h for h in section.heads_at(KEPT, -1) if h.kind == "by content"]
+    assert len(content) == 4 and {(h.block, h.back, h.other_back) for h in content} == {(2, 8, 6)}
+    assert 0.59 < min(h.mean for h in content) and max(h.mean for h in content) < 0.86
+    assert max(h.median for h in content) < 1e-8
+
+
 # ------------------------------------------------------------------ what would falsify the claims
 
 

@@ -20,8 +20,8 @@ in how many the median?
 
 Before the training no mean falls: without the scale it is 4 to 8 times as large. At the end 12 of
 the 32 heads have more than half of their weight at one place, and the means that fall are theirs:
-one falls to a third, and the others to 2·10⁻⁵ or less. In the 20 other heads the mean is still 2 to
-8 times as large.
+one falls to a third, and the others to 2·10⁻⁵ or less. In the 20 other heads the mean is still 1.8
+to 8 times as large.
 
     >>> from attention.laboratory.over_training import heads_over_training
     >>> row = heads_over_training("unit", d_k=16, limit=150, rng=np.random.default_rng(0))
