@@ -32,6 +32,7 @@ page = publish(chosen)
 D_KS, NS = (4, 8, 16, 32, 64, 128, 256, 512, 1024), (5, 16, 64, 256, 1024)
 D_K, KEYS = 512, 5  # the extreme, drawn below
 MANY, REPEATS = 64, 5  # keys of the sweep over d_k, and how often it measures
+GRADIENTS = ("mean", "mean square", "median")  # columns of a table
 
 # %% The map
 # How long is the gradient ‖∂L/∂q‖ of a query, without the scale and with it? Queries and keys are
@@ -232,15 +233,15 @@ page.figure(
 )
 with page.folded("The numbers of the six panels"):
     page.table(
-        ["d_k", "scale", "variance", "entropy", "weight", "mean", "median", "dead", "top 10 %"],
+        ["d_k", "scale", "variance", "entropy", "weight", *GRADIENTS, "dead", "top 10 %"],
         [
             [d_k, "1/√d_k" if a else "none", *(plus_minus(*found[d_k, a][x]) for x in MEASURED)]
             for a in (0.0, 0.5)
             for d_k in D_KS
         ],
         caption=f"Mean ± spread of {REPEATS} repeats: variance of the scores; entropy / log n (1: "
-        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖; dead queries; and what "
-        "the tenth with the longest gradients holds",
+        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖ and its square; dead queries; "
+        "and what the tenth with the longest gradients holds",
     )
 
 # %% The scale does not guarantee a gradient

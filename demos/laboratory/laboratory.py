@@ -24,7 +24,7 @@ from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._json_lines import keep, made
-from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
+from demos.laboratory._gradients import GPT2, Distributions, Fits, Hill, Map
 from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps
 from demos.laboratory._trained import KEPT, AllTrained
@@ -69,15 +69,19 @@ def sized(quick, default, full):
 D_KS = sized([16, 512], [4, 16, 64, 128, 256, 512, 1024, 2048], [2**n for n in range(2, 12)])
 NS = sized([5, 64], [5, 16, 64, 256, 1024, 4096], [5, 16, 64, 256, 1024, 4096])
 both = {"d_k": D_KS, "keys": NS, "a": [0.0, 0.5]}
-spreads = sized([1.0, 3.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5)], None)
+spreads = sized([1.0, 3.0, 9.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5)], None)
 spreads = spreads or [2.0 ** (n / 4) for n in range(-8, 21)]
 scales = [round(0.5 - math.log(s) / math.log(256), 9) for s in spreads]
 of_gpt2 = {"queries": [sized(32, 128, 512)], "deviation": [GPT2]}
-a_hill = {"d_k": [256], "keys": NS[::2], "queries": [sized(64, 1024, 4096)], "a": scales}
+a_hill = {"d_k": [256], "keys": NS[::2], "queries": [sized(64, 4096, 16384)], "a": scales}
+stands_out = [m / 32 for m in sized([0, 6], range(7), range(7))]  # α = m/√d_k
+a_fit = {"d_k": [1024], "keys": NS[::2], "a": [0.0, 0.5], "fit": stands_out}
+a_fit["queries"] = [sized(32, 256, 1024)]
 runs = {
     "map": (saturation, both, sized(1, 2, 8), ["a"]),
     "map of GPT-2": (saturation, both | of_gpt2, 1, ["a"]),
     "hill": (saturation, a_hill, 1, ["a"]),
+    "a key that fits": (saturation, a_fit, sized(1, 4, 8), ["a"]),
 }
 runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
 
@@ -94,14 +98,17 @@ with workers(chosen.jobs, chosen.dask):
             label=f"{name} ({number} of {len(runs)})",
         )
         measured[name] = [result for _, result in results]
+        if name == "a key that fits":
+            of_fits = results  # (a row does not say which key fits)
 
 # %% What was found
 
 trained = [row for name in sweeps_of_trained(size) for row in measured[name]]
-SECTIONS: list[Map | Distributions | Hill | StepsToLearn | AllTrained] = [
+SECTIONS: list[Map | Distributions | Hill | Fits | StepsToLearn | AllTrained] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),
+    fits := Fits(of_fits),
     steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
 ]
@@ -151,7 +158,14 @@ distributions.judge(page.marks)
 hill.show(page)
 hill.judge(page.marks)
 
-# %% 4 · Which exponent is right for a step depends on what else is kept
+# %% 4 · If a key fits the query, the mean vanishes too
+# Ties decide the mean: queries whose two best keys have nearly equal scores. If a query is
+# correlated with one key, this key stands out, ties become rare, and the same law says by how much.
+
+fits.show(page)
+fits.judge(page.marks)
+
+# %% 5 · Which exponent is right for a step depends on what else is kept
 # A head learns associative recall (chapter 16.5). By how much does its first step move the scores,
 # and after how many steps are 98 % of its answers right?
 #
@@ -163,7 +177,7 @@ hill.judge(page.marks)
 steps.show(page)
 steps.judge(page.marks)
 
-# %% 5 · Without its scale a look-up model still answers, and learns slowly
+# %% 6 · Without its scale a look-up model still answers, and learns slowly
 # A small gradient of the loss has two causes. A head may have *finished*, so that little is wrong.
 # Or it is *saturated*, so that softmax passes nothing on. A random g at the head's output tells
 # them apart, because its size does not depend on what is wrong. The share of queries that is dead
@@ -187,8 +201,8 @@ with page.folded("The claims"):
     )
 
 # %% Limits
-# Queries, keys and the gradient at the weights are independent and random, except in figures 4 and
-# 5. There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k another
+# Queries, keys and the gradient at the weights are independent and random, except in figures 5 and
+# 6. There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k another
 # deviation, so its map is another one. The tasks are toys, and two small models stand for the
 # trained ones. Each demo draws its own numbers, so `scaling` and `why_half` show others.
 

@@ -1,0 +1,148 @@
+"""The figures in which a law of chapter 16 is drawn through what is measured: dots and lines."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from attention.figures import KINDS, REFERENCE, SCALED, UNSCALED, name_ends, name_place, new_figure
+from attention.scaling import median_gap, ties
+
+TOP = 2.3  # the top of a hill of medians, over ρ
+rho = cache(ties)
+delta = cache(median_gap)
+
+
+def mean_law(n, m=0.0):
+    """Return √(2/π) ρ, to which the mean of ‖∂L/∂q‖ goes for large s."""
+    return math.sqrt(2 / math.pi) * rho(n, m)
+
+
+def square_law(n, s):
+    """Return ρ (s - ρ)/3, the mean of ‖∂L/∂q‖² for large s."""
+    return rho(n) * (s - rho(n)) / 3
+
+
+def share_law(n, s):
+    """Return 6ρ/(π s), the share of the queries that carries the gradient, for large s."""
+    return 6 * rho(n) / (math.pi * s)
+
+
+def median_law(n, s):
+    """Return 1.35 s exp(-s δ), the median of ‖∂L/∂q‖ for large s."""
+    return 2**0.5 * 0.954 * s * np.exp(-s * delta(n))
+
+
+def equal_medians(n, scaled):
+    """Return the d_k at which the law of the median has fallen to the median with the scale."""
+    s = np.linspace(1 / delta(n), 100, 100_000)  # from the law's top on
+    return float(np.interp(0, np.log(scaled / median_law(n, s)), s**2))
+
+
+def hill_panel(panel, rows, raw=()):
+    """Draw medians over s: dots at one width, circles at all others, dashed what is derived.
+
+    rows  (s, measurement); raw  measurements without a scale, each at s = √d_k
+    """
+    ends = []
+    for n, colour in zip(sorted({row.keys for _, row in rows}), KINDS, strict=False):
+        line = sorted((s, row.gradient_median) for s, row in rows if row.keys == n)
+        panel.plot(*zip(*line, strict=True), "o-", color=colour, markersize=4, linewidth=0.8)
+        points = [(row.d_k**0.5, row.gradient_median) for row in raw if row.keys == n]
+        if points:
+            look = {"color": colour, "markersize": 6, "markerfacecolor": "none"}
+            panel.plot(*zip(*points, strict=True), "o", **look)
+        s = np.geomspace(1.5 / delta(n), line[-1][0])
+        panel.plot(s, median_law(n, s), "--", color=colour)
+        panel.plot([TOP * rho(n)] * 2, [1.5, 2.6], "-", color=colour, linewidth=2)
+        ends.append((line[-1][1], f"{n:,} keys", colour))
+    over_spread(panel, "median ‖∂L/∂q‖")
+    panel.set_ylim(1e-5, 3)
+    name_place(panel, 1.0, "1/√d_k", SCALED)
+    name_place(panel, 8.0, "none, d_k = 64", UNSCALED)
+    name_ends(panel, ends)
+
+
+def over_spread(panel, name):
+    """Set logarithmic axes, the spread s of the scores below, and a name at the left."""
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set_xlabel("s, the spread of the scores", fontsize=9)
+    panel.set_ylabel(name, fontsize=9)
+    panel.grid(alpha=0.25)
+
+
+def plot_laws(rows, raw):
+    """Draw median, mean, mean square and share over s for each number of keys, with their laws.
+
+    rows, raw  as `hill_panel` takes them
+    """
+    figure = new_figure(9.4, 7.4)
+    panels = figure.subplots(2, 2)
+    hill_panel(panels[0, 0], rows, raw)
+    laws = (
+        (panels[0, 1], "mean ‖∂L/∂q‖", lambda row: row.gradient_mean, lambda n, s: mean_law(n)),
+        (panels[1, 0], "mean ‖∂L/∂q‖²", lambda row: row.gradient_square, square_law),
+        (
+            panels[1, 1],
+            "share of queries that carries it",
+            lambda row: row.gradient_mean**2 / row.gradient_square,
+            share_law,
+        ),
+    )
+    for panel, name, measured, law in laws:
+        ends = []
+        for n, colour in zip(sorted({row.keys for _, row in rows}), KINDS, strict=False):
+            line = sorted((s, measured(row)) for s, row in rows if row.keys == n)
+            panel.plot(*zip(*line, strict=True), "o", color=colour, markersize=4)
+            s = np.geomspace(min(1.5 * rho(n), line[-1][0]), line[-1][0])
+            panel.plot(s, [law(n, each) for each in s], "--", color=colour)
+            ends.append((line[-1][1], f"{n:,} keys", colour))
+        over_spread(panel, name)
+        name_ends(panel, ends)
+    return figure
+
+
+def fit_panel(panel, rows):
+    """Draw the ratio of the means over m for each number of keys, and dashed what is derived.
+
+    rows  (keys, m, ratio of means, standard error of its logarithm, mean with the scale)
+    """
+    ends = []
+    for n, colour in zip(sorted({row[0] for row in rows}), KINDS, strict=False):
+        _, m, ratio, error, scaled = zip(*(row for row in rows if row[0] == n), strict=True)
+        ratio, error = np.array(ratio), np.array(error)
+        bars = ratio * (1 - np.exp(-error)), ratio * (np.exp(error) - 1)
+        panel.errorbar(m, ratio, bars, fmt="o", color=colour, markersize=4, capsize=2)
+        fine = np.linspace(m[0], m[-1], 61)
+        of_scale = np.exp(np.interp(fine, m, np.log(scaled)))
+        derived = [mean_law(n, x) for x in fine] / of_scale
+        panel.plot(fine, derived, "--", color=colour)
+        panel.plot((2 * math.log(n)) ** 0.5 + 1, 1.0, "|", color=colour, markersize=16)
+        ends.append((derived[-1], f"{n:,} keys", colour))
+    panel.axhline(1.0, color=REFERENCE, linewidth=1)
+    panel.set_yscale("log")
+    panel.set_ylim(0.003, 100)
+    panel.set_xlabel("m: by how far the right key stands out", fontsize=9)
+    panel.set_ylabel("mean ‖∂L/∂q‖, no scale / scale", fontsize=9)
+    panel.grid(alpha=0.25)
+    name_ends(panel, ends)
+
+
+def plot_fits(rows):
+    """Draw the ratio of the means over how far the right key stands out, as `fit_panel` does."""
+    figure = new_figure(6.4, 4.0)
+    fit_panel(figure.subplots(), rows)
+    return figure
+
+
+def plot_summary(hill, fits):
+    """Draw the report in three parts: the hill, a key that fits, and heads over a training."""
+    figure = new_figure(13.2, 4.2)
+    left, middle, right = figure.subplots(1, 3)
+    hill_panel(left, hill)
+    fit_panel(middle, fits)
+    left.set_title("Before: a tie of the two best keys decides\n", fontsize=10)
+    middle.set_title("A key that fits has no ties\n", fontsize=10)
+    right.set_title("Over a training\n", fontsize=10)
+    return figure
