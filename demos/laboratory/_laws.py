@@ -66,6 +66,7 @@ def hill_panel(panel, rows, raw=()):
 def over_spread(panel, name):
     """Set logarithmic axes, the spread s of the scores below, and a name at the left."""
     panel.set_xscale("log", base=2)
+    panel.set_xticks([0.25, 1.0, 4.0, 16.0], ["¼", "1", "4", "16"])
     panel.set_yscale("log")
     panel.set_xlabel("s, the spread of the scores", fontsize=9)
     panel.set_ylabel(name, fontsize=9)
@@ -80,17 +81,17 @@ def plot_laws(rows, raw):
     figure = new_figure(9.4, 7.4)
     panels = figure.subplots(2, 2)
     hill_panel(panels[0, 0], rows, raw)
+    panels[0, 0].set_title("the median is a hill with its top near 2.3 ρ\n", fontsize=10)
+    mean = lambda row: row.gradient_mean
+    square = lambda row: row.gradient_square
+    share = lambda row: mean(row) ** 2 / square(row)
     laws = (
-        (panels[0, 1], "mean ‖∂L/∂q‖", lambda row: row.gradient_mean, lambda n, s: mean_law(n)),
-        (panels[1, 0], "mean ‖∂L/∂q‖²", lambda row: row.gradient_square, square_law),
-        (
-            panels[1, 1],
-            "share of queries that carries it",
-            lambda row: row.gradient_mean**2 / row.gradient_square,
-            share_law,
-        ),
+        ("mean ‖∂L/∂q‖", "the mean goes to √(2/π) ρ", mean, lambda n, s: mean_law(n)),
+        ("mean ‖∂L/∂q‖²", "the mean square grows like ρ (s - ρ)/3", square, square_law),
+        ("(mean)² / mean square", "a share 6ρ/(π s) carries it", share, share_law),
     )
-    for panel, name, measured, law in laws:
+    for panel, (name, title, measured, law) in zip(panels.ravel()[1:], laws, strict=True):
+        panel.set_title(title, fontsize=10)
         ends = []
         for n, colour in zip(sorted({row.keys for _, row in rows}), KINDS, strict=False):
             line = sorted((s, measured(row)) for s, row in rows if row.keys == n)
@@ -106,14 +107,13 @@ def plot_laws(rows, raw):
 def fit_panel(panel, rows):
     """Draw the ratio of the means over m for each number of keys, and dashed what is derived.
 
-    rows  (keys, m, ratio of means, standard error of its logarithm, mean with the scale)
+    rows  (keys, m, ratio of means, its relative standard error, mean with the scale)
     """
     ends = []
     for n, colour in zip(sorted({row[0] for row in rows}), KINDS, strict=False):
         _, m, ratio, error, scaled = zip(*(row for row in rows if row[0] == n), strict=True)
         ratio, error = np.array(ratio), np.array(error)
-        bars = ratio * (1 - np.exp(-error)), ratio * (np.exp(error) - 1)
-        panel.errorbar(m, ratio, bars, fmt="o", color=colour, markersize=4, capsize=2)
+        panel.errorbar(m, ratio, ratio * error, fmt="o", color=colour, markersize=4, capsize=2)
         fine = np.linspace(m[0], m[-1], 61)
         of_scale = np.exp(np.interp(fine, m, np.log(scaled)))
         derived = [mean_law(n, x) for x in fine] / of_scale
@@ -138,11 +138,11 @@ def plot_fits(rows):
 
 def plot_summary(hill, fits):
     """Draw the report in three parts: the hill, a key that fits, and heads over a training."""
-    figure = new_figure(13.2, 4.2)
-    left, middle, right = figure.subplots(1, 3)
-    hill_panel(left, hill)
-    fit_panel(middle, fits)
-    left.set_title("Before: a tie of the two best keys decides\n", fontsize=10)
-    middle.set_title("A key that fits has no ties\n", fontsize=10)
-    right.set_title("Over a training\n", fontsize=10)
+    figure = new_figure(8.8, 7.2)
+    panels = figure.subplot_mosaic([["hill", "fits"], ["training", "training"]])
+    hill_panel(panels["hill"], hill)
+    fit_panel(panels["fits"], fits)
+    panels["hill"].set_title("No key fits: one hill for all widths\n", fontsize=10)
+    panels["fits"].set_title("A key fits: the mean vanishes, too\n", fontsize=10)
+    panels["training"].set_title("Over a training\n", fontsize=10)
     return figure
