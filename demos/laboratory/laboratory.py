@@ -142,8 +142,8 @@ picture = page.figure(
     plot_summary(hill.lines, fits.rows),
     "summary",
     alt="Left above: the median is a hill over the spread of the scores, with its top at s = "
-    f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 at "
-    f"m = {fits.said_equal()}.",
+    f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
+    f"at m = {fits.said_equal()}.",
     caption="The report in three pictures: dots are measured, dashed lines derived for large s, "
     "and bars are at s = 2.3 ρ and m = √(2 ln n) + 1",
 )
@@ -210,8 +210,8 @@ of_trained.judge(page.marks)
 
 # %% Claims, and what would falsify them
 # A mark of this command checks each claim, and a test makes each mark fail. Marks with `--full` in
-# their names judge the kept run with `--full`. All draws follow from `--seed` (0 if it is not given)
-# and the settings of a cell; the two sides of a comparison see the same ones.
+# their names judge the kept run with `--full`. All draws follow from `--seed` (0 if not given) and
+# the settings of a cell; the two sides of a comparison see the same ones.
 
 with page.folded("The claims"):
     page.table(
