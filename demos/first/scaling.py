@@ -1,10 +1,10 @@
 """Why √d_k: which gradients grow without it, which shrink, and how unequal they become.
 
-Claim. Without the scale 1/√d_k the gradients of random queries do not all vanish, they become
-unequal: at d_k = 64 with 64 keys a tenth of the queries has 61 % of the squared gradient, and with
-the scale 27 %. Whether a typical query gets less or more depends on d_k and on the number of keys:
-at d_k = 64 with 64 keys it gets about 5 times more. (In a head that has found its key they vanish:
-chapter 16.) The scale does not guarantee a gradient either.
+Claim. Without the scale 1/√d_k the gradients of a head are unequal before it has found its key, and
+gone after (chapter 16). This demo shows the first: of random queries, at d_k = 64 with 64 keys, a
+tenth has 61 % of the squared gradient, and with the scale 27 %. Whether a typical query gets less
+or more depends on d_k and on the number of keys: there it gets about 5 times more. The scale does
+not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]
 """
@@ -240,8 +240,8 @@ with page.folded("The numbers of the six panels"):
             for d_k in D_KS
         ],
         caption=f"Mean ± spread of {REPEATS} repeats: variance of the scores; entropy / log n (1: "
-        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖ and its square; dead queries; "
-        "and what the tenth with the longest gradients holds",
+        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖ and its square; dead "
+        "queries; and what the tenth with the longest gradients holds",
     )
 
 # %% The scale does not guarantee a gradient
@@ -253,10 +253,11 @@ with page.folded("The numbers of the six panels"):
 
 page.say(
     "With the scale a head of any width starts at the same place, and the gradients of its queries "
-    "are much more alike. It is not needed where something else keeps scores small, such as small "
-    "initial weights, and it is not enough where they are large for another reason, as with the "
-    "inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` and "
-    "`why_half` show other numbers at the same seed."
+    "are much more alike. Without it they are unequal before the head has found its key, and gone "
+    "after (chapter 16). The scale is not needed where something else keeps scores small, such as "
+    "small initial weights, and it is not enough where they are large for another reason, as with "
+    "the inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` "
+    "and `why_half` show other numbers at the same seed."
 )
 page.end()
 

@@ -178,12 +178,12 @@ class AllTrained:
             "trained",
             alt="Left: with the scale queries are dead for the loss and alive for a random g; "
             "without it they are dead for both. Middle: the second task takes more steps without "
-            "the scale at every rate, and still more with W_Q and W_K slowed. Right: in real heads "
-            "the mean gradient grows without the scale, and the median falls in some.",
+            "the scale at every rate, and still more with W_Q and W_K slowed. Right: in most real "
+            "heads the mean gradient grows without the scale, and the median falls.",
             caption=f"Figure 6. Left and middle: {self.source()}. Left: each point is a training "
             "and what was done to its scale; filled, trained with 1/√d_k; open, without. Middle: "
             f"medians at d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo "
-            "`pretrained`)",
+            "`pretrained`), of which one at a time loses its scale",
         ).place = "below"
         with page.folded("The trainings, and the second task at each rate"):
             page.table(

@@ -4,10 +4,10 @@ Claim. Attention multiplies its scores by d_k^-a. One power of d_k keeps a typic
 the same at every d_k. Which one?
 
 512 random queries q look at 64 random keys k of d_k features each. Their entries have mean 0 and
-variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The only thing
-that you change is the scale, which multiplies the scores before softmax. What is measured is
-‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With gradient
-descent, a longer one moves the query further. A query with less than 0.001 is called dead.
+variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. First you change
+the scale, which multiplies the scores before softmax, and later how well a key fits. What is
+measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With
+gradient descent, a longer one moves the query further. A query with less than 0.001 is called dead.
 
     python -m demos why_half [--out DIR] [--seed N]
 """
