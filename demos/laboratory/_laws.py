@@ -6,7 +6,9 @@ from functools import cache
 import numpy as np
 
 from attention.figures import KINDS, REFERENCE, SCALED, UNSCALED, name_ends, name_place, new_figure
+from attention.laboratory.over_training import SPREAD_OUT
 from attention.scaling import median_gap, ties
+from demos.laboratory._over_training import NOTHING
 
 TOP = 2.3  # the top of a hill of medians, over ρ
 rho = cache(ties)
@@ -136,13 +138,33 @@ def plot_fits(rows):
     return figure
 
 
-def plot_summary(hill, fits):
-    """Draw the report in three parts: the hill, a key that fits, and heads over a training."""
+def heads_panel(panel, trainings):
+    """Draw each head's ratio of means at each look; filled if it has found a key."""
+    looks = sorted({head.step for row in trainings for head in row.heads})
+    for number, row in enumerate(trainings):
+        aside = 0.5 * (number / len(trainings) - 0.5)
+        for head in row.heads:
+            face = "none" if head.kind == SPREAD_OUT else UNSCALED
+            at = looks.index(head.step) + aside
+            panel.plot(at, max(head.mean, NOTHING), "o", color=UNSCALED, mfc=face, ms=4)
+    panel.axhline(1.0, color=REFERENCE, linewidth=1)
+    panel.set_yscale("log")
+    panel.set_xticks(range(len(looks)), [f"step {step}" for step in looks])
+    panel.set_ylabel("mean ‖∂L/∂q‖, no scale / scale", fontsize=9)
+    panel.grid(alpha=0.25)
+
+
+def plot_summary(hill, fits, trainings, found):
+    """Draw the report in three parts: the hill, a key that fits, and heads over a training.
+
+    found  in how many heads the mean falls, as text
+    """
     figure = new_figure(8.8, 7.2)
     panels = figure.subplot_mosaic([["hill", "fits"], ["training", "training"]])
     hill_panel(panels["hill"], hill)
     fit_panel(panels["fits"], fits)
     panels["hill"].set_title("No key fits: one hill for all widths\n", fontsize=10)
     panels["fits"].set_title("A key fits: the mean vanishes, too\n", fontsize=10)
-    panels["training"].set_title("Over a training\n", fontsize=10)
+    heads_panel(panels["training"], trainings)
+    panels["training"].set_title(f"Over a training the mean falls: {found}", fontsize=10)
     return figure

@@ -23,11 +23,13 @@ import base64
 import html
 import io
 import math
+from typing import Any
 
 from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._json_lines import keep, made
+from demos.laboratory import _over_training
 from demos.laboratory._gradients import GPT2, Distributions, Fits, Hill, Map
 from demos.laboratory._laws import plot_summary
 from demos.laboratory._steps import FULL, StepsToLearn
@@ -90,7 +92,7 @@ runs = {
     "hill": (saturation, a_hill, 1, ["a"]),
     "a key that fits": (saturation, a_fit, sized(1, 4, 8), ["a"]),
 }
-runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
+runs |= sweeps_of_steps(size) | sweeps_of_trained(size) | _over_training.sweeps(size)
 
 measured = {}
 with workers(chosen.jobs, chosen.dask):
@@ -111,17 +113,21 @@ with workers(chosen.jobs, chosen.dask):
 # %% What was found
 
 trained = [row for name in sweeps_of_trained(size) for row in measured[name]]
-SECTIONS: list[Map | Distributions | Hill | Fits | StepsToLearn | AllTrained] = [
+over_training = [row for name in _over_training.sweeps(size) for row in measured[name]]
+SECTIONS: list[Any] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),
     fits := Fits(of_fits),
     steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
+    gpt := _over_training.OverATraining(over_training),
 ]
 if chosen.full:
     steps.run.write(chosen.out / FULL.name)
-    keep(chosen.out / KEPT.name, trained, made("python -m demos laboratory --full", chosen.seed))
+    about = made("python -m demos laboratory --full", chosen.seed)
+    keep(chosen.out / KEPT.name, trained, about)
+    keep(chosen.out / _over_training.KEPT.name, over_training, about)
 
 headings = [cell.heading for cell in cells(page.source.text) if cell.heading[:1].isdigit()]
 small = []
@@ -139,13 +145,17 @@ page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(-
   .row.rule figure svg { max-height: none; }
   @media print { details::details-content { content-visibility: visible; block-size: auto; } }"""
 picture = page.figure(
-    plot_summary(hill.lines, fits.rows),
+    plot_summary(
+        hill.lines, fits.rows, gpt.kept, f"{gpt.falls(0)} heads before, {gpt.falls(-1)} after"
+    ),
     "summary",
     alt="Left above: the median is a hill over the spread of the scores, with its top at s = "
     f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
-    f"at m = {fits.said_equal()}.",
+    f"at m = {fits.said_equal()}. Below: it is below 1 in {gpt.falls(0)} heads of a small GPT at "
+    f"step 0, and in {gpt.falls(-1)} at the end of its training.",
     caption="The report in three pictures: dots are measured, dashed lines derived for large s, "
-    "and bars are at s = 2.3 ρ and m = √(2 ln n) + 1",
+    "and bars are at s = 2.3 ρ and m = √(2 ln n) + 1. Below, a point is a head of figure 7: filled "
+    "if it has found a key",
 )
 page.finding(
     f"With random q and k the mean gradient is {low:.1f} to {high:.0f} times larger without the "
@@ -207,6 +217,14 @@ steps.judge(page.marks)
 
 of_trained.show(page)
 of_trained.judge(page.marks)
+
+# %% 7 · Over a training heads cross from unequal to gone, and why the constant is 1
+# A small GPT learns to repeat random tokens (chapter 16.8). At some steps the scale of one block is
+# taken away, and a random g is sent back from each head's output. And how many steps does the GPT
+# need from another spread of the scores at the start?
+
+gpt.show(page)
+gpt.judge(page.marks)
 
 # %% Claims, and what would falsify them
 # A mark of this command checks each claim, and a test makes each mark fail. Marks with `--full` in
