@@ -1,14 +1,15 @@
 """Unequal before, vanishing after: a report of what 1/√d_k does to the gradients of attention.
 
 Claim. Attention divides q·k by √d_k, it is said, so that gradients do not vanish. We measure
-‖∂L/∂q‖ of single queries. If q, n different keys k, and the gradient ∂L/∂p at the weights have
-independent standard Gaussian entries, d_k and the scale matter only through the spread s of the
-scores. Without the scale the mean is then larger at every d_k and n measured; the median is larger
-or smaller. One constant explains it: ρ, the density of ties between the two best keys. The mean
-goes to √(2/π) ρ, a share 6ρ/(π√d_k) of the queries carries the gradient, and the median is largest
-at s near 2.3 ρ. But if one key is correlated with q by α, ties become rare, and from α√d_k of about
-√(2 ln n) + 1 on the mean vanishes, too. So without the scale the gradients of a head are unequal
-before it has found its key, and gone after.
+‖∂L/∂q‖ of single queries. If q, n different keys k, and the gradient at the weights have
+independent standard Gaussian entries, only the spread s of the scores matters. Without the scale
+the mean is then larger at every d_k and n measured; the median is larger or smaller. One constant
+explains it: ρ, the density of ties between the two best keys. The mean goes to √(2/π) ρ, a share
+6ρ/(π√d_k) of the queries carries the gradient, and the median is largest at s near 2.3 ρ. But if
+one key is correlated with q by α, ties become rare, and from α√d_k of about √(2 ln n) + 1 on the
+mean vanishes, too. In a small GPT it falls in no head before the training, and after it in each
+that has found its key. So without the scale a head's gradients are unequal before it has found its
+key, and gone after.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
@@ -268,7 +269,8 @@ with page.folded("Commands, draws and spreads"):
 #   different. GPT-2's initial weights give q and k another deviation, so its map is another one.
 #   With many equal keys, or with heavy tails, the numbers are others.
 # - The correlated key of figure 4 is a model of a key that fits, and not a trained one.
-# - There is one layer. The tasks are toys, and each is one task.
+# - Figures 1 to 4 have one layer. The tasks of the others are toys: the GPT of figure 7 learns to
+#   repeat tokens, with Adam at one rate.
 # - The laws are for large s: with 5 keys the contour of equal medians is not yet where they say,
 #   and at d_k = 64 the mean is still 10 to 35 % below its limit. The 2.3 is measured.
 #
