@@ -144,7 +144,9 @@ page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(-
   grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); }
   .small img { width: 100%; height: 8.4rem; object-fit: contain; background: #fff; }
   .row.rule figure svg { max-height: none; }
-  @media print { details::details-content { content-visibility: visible; block-size: auto; } }"""
+  pre { white-space: pre-wrap; }
+  @media print { details::details-content { content-visibility: visible; block-size: auto; }
+    details:has(> .code) { display: none; } }"""
 picture = page.figure(
     plot_summary(
         hill.lines, fits.rows, gpt.kept, f"{gpt.falls(0)} heads before, {gpt.falls(-1)} after"
@@ -316,7 +318,7 @@ with page.folded("What was read"):
     )
 
 # %% To cite this report
-# To print the page gives a PDF; what is folded is printed, too. As a file CITATION.cff this is
+# Printing the page gives a PDF, in which only the code stays folded. A file CITATION.cff would be:
 
 citation = f"""cff-version: 1.2.0
 message: Please cite this report with the commit that you ran.
