@@ -64,9 +64,9 @@ BUDGETS = {
     # 24,300 and air. “The book answers”: a real browser, and the same in CPython (2,200).
     # “The first picture”: what is drawn against the engine, links, and what Find finds (1,100).
     # “Unequal before, vanishing after”: each law against the engine (300).
-    "tests/": 28_800,
+    "tests/": 29_900,
 }
-BOOK = 10_300  # the chapters (100 of 16.8)
+BOOK = 10_500  # the chapters; 300 are 16.8 of “Unequal before, vanishing after”
 # .js, .css and .html: 2,800 and air, 1,100 for pages that run, and 700 of “The first picture”: a
 # hero that moves, Find for sentences, the line of the evening, a demo's frame, a GPT's grid.
 WEB = 4_700
