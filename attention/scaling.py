@@ -4,16 +4,21 @@
 gradients vanish." How much of that is true? This chapter measures it, with random queries and keys
 of unit variance and a random gradient ∂L/∂p at the weights p, so that only the scale differs.
 
-The dot products grow, and softmax saturates: that is true. A product q·k is a sum of d_k terms of
-mean 0 and variance 1, so Var(q·k) = d_k. When scores are so far apart, softmax puts most of the
-weight on one key.
+The dot products grow, and softmax saturates: that is true. A product q·k is a sum of d_k
+independent terms of mean 0 and variance 1, so Var(q·k) = d_k. The further apart the scores are, the
+larger is the share of the weight that softmax puts on a few keys, and at last on one.
 
-That the gradients vanish is true of a head that has found its key, and mostly not true before: this
-chapter says when. Take one query q as a column. Its scores are z = scale · K q, and its weights
-p = softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back
-∂L/∂q = scale · Kᵀ ∂L/∂z (chapter 11). Together:
+That the gradients vanish is true of a head that has found its key. Before, the gradient of a
+typical query may vanish or grow, and the mean over queries does not vanish: this chapter says when.
+Take one query q as a column. Its scores are z = scale · K q, and its weights p = softmax(z).
+Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q = scale · Kᵀ
+∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
+
+The gradients of the keys have the same factors, scale and J, with q in the place of K. That of the
+values has neither: ∂L/∂V = p (∂L/∂o)ᵀ shares out by the weights what comes from the output o. They
+sum to 1, so nothing is lost there. Without the scale nearly all of it goes to one value.
 
 Saturation makes J small. But without the scale nothing shrinks Kᵀ, and its columns, the keys, are
 about √d_k long. So there are two kinds of queries. In a decided one a single weight is near 1: J is
@@ -22,21 +27,21 @@ not small, and Kᵀ makes the gradient about √d_k long.
 
 **One hill.** d_k and the scale matter only through s = scale · √d_k, the spread of the scores. Here
 is why. Let u = J ∂L/∂p, so that ∂L/∂q = scale · Kᵀ u. A score is scale · ‖q‖ times x, the component
-of its key along q, and ‖q‖ is about √d_k. So the scores are s x, and along q the gradient is
-scale · x·u. In each of the d_k - 1 directions across q the components of the keys are still random,
-whatever the scores are. There the gradient is scale · ‖u‖ times a standard Gaussian number z:
+of its key along q, and ‖q‖ is about √d_k. So the scores are s x, and along q the gradient is scale
+· x·u. In each of the d_k - 1 directions across q the components of the keys are still random,
+whatever the scores are. There the gradient is scale · ‖u‖ times a standard Gaussian number ξ:
 
-    ‖∂L/∂q‖² = scale² · ((x·u)² + ‖u‖² (z₁² + z₂² + …))
+    ‖∂L/∂q‖² = scale² · ((x·u)² + ‖u‖² (ξ₁² + ξ₂² + …))
 
 The d_k - 1 squares sum to about d_k. So except in very narrow heads ‖∂L/∂q‖ is about s ‖u‖, and u
-depends on the scores alone. Plot the median of ‖∂L/∂q‖ against s, for one number n of keys. It is a
-hill, and it is the same hill at every d_k. At small s the weights are nearly equal, and the
-gradient grows like s. At large s the typical query is decided, and its gradient is nearly 0. The
-top is near s = 2½ with 5 keys, 5½ with 64, and 7½ with 1,024.
+depends on the scores and ∂L/∂p alone. Plot the median of ‖∂L/∂q‖ against s, for one number n of
+keys. It is a hill, and it is the same hill at every d_k. At small s the weights are nearly equal,
+‖u‖ is about 1/√n, and the gradient grows like s. At large s the typical query is decided, and its
+gradient is nearly 0. The top is near s = 2½ with 5 keys, 5½ with 64, and 7½ with 1,024.
 
 1/√d_k puts every width at the same place, s = 1, which is not the top of the hill. Without the
-scale a head is at s = √d_k, somewhere else for each width. So whether its gradients are smaller or
-larger depends on d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided by the
+scale a head is at s = √d_k, somewhere else for each width. So whether a typical gradient is smaller
+or larger depends on d_k and on n. Here is the median of ‖∂L/∂q‖ without the scale, divided by the
 median with it, from 20 repeats of 512 queries with the seed 0:
 
                      5 keys     64 keys     1,024 keys
@@ -45,12 +50,13 @@ median with it, from 20 repeats of 512 queries with the seed 0:
     d_k = 512        .0005         .24          4.5
     d_k = 1024        4e-6         .03          1.0
 
-(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. README and pictures call
-the two "about 2,000 times smaller" and "about 5 times larger".)
+(Ten other seeds gave .0004 to .0007 for .0005, and 4.8 to 5.1 for 4.9. Pictures have other draws,
+and differ in the second digit. They call the two "about 2,000 times smaller" and "about 5 times
+larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
-except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
-heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times.
+except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in heads that
+are very wide for their number of keys. The *mean* is larger in all twelve cells, 2.4 to 46 times.
 
 **How much is left?** At large s only the two best keys count. Let ρ be the density of ties: the
 chance that the two best x are less than a small t apart is ρ t. It is 1.16, 2.34 and 3.25 for 5, 64
@@ -62,30 +68,32 @@ vanish. `ties`, below, derives for large s:
     (mean)² / mean square → 6ρ/(π s)
     median ≈ 1.35 s exp(-s δ)        top of its hill ≈ 2.3 ρ
 
-The third is the share of the queries that carries the gradient, and δ is the median gap between the
-two best x. The mean square is 1 to 6 % above its law from d_k = 64 on. The mean comes from below:
-at d_k = 64 it is 10, 25 and 35 % under its limit with 5, 64 and 1,024 keys, and at d_k = 1024 it is
-3, 6 and 9 % under it. (The 2.3 was found by measuring: it is 2.2 to 2.4.)
+The third is, for s much larger than ρ, the share of the queries that carries the gradient: there
+the -ρ no longer counts. δ is the median gap between the two best x. The mean square is 1 to 6 %
+above its law from d_k = 64 on. The mean comes from below: at d_k = 64 it is 10, 25 and 35 % under
+its limit with 5, 64 and 1,024 keys, and at d_k = 1024 it is 3, 6 and 9 % under it. (The 2.3 was
+found by measuring: it is 2.2 to 2.4.)
 
-**How unequal the gradients are** is what the scale changes in each of these twelve cells. The 10 %
-of the queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale,
-and 17 to 36 % of it with the scale. (In very narrow heads, and from initial weights so small that
-the scores spread by less than 1 without a scale, there is little difference.)
+**How unequal the gradients are** changes in each of these twelve cells, too. The 10 % of the
+queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale, and 17
+to 36 % of it with the scale. (In very narrow heads, and from initial weights so small that the
+scores spread by less than 1 without a scale, there is little difference.)
 
 **When a key fits.** Among random keys none fits the query. A training makes one fit: its
 correlation with q, α, is no longer 0, and its score lies m = α √d_k standard deviations above the
-others. Then a tie between two keys is rare, nearly every query is decided, and without the scale
-even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by the mean
-with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. As a rule of thumb the gradients
-are unequal while m is below √(2 ln n) + 1, and vanish beyond. (The rule says 2.8, 3.9 and 4.7 for
-5, 64 and 1,024 keys, and the ratio is 1 near 2.5, 4.0 and 5.2. `ties` derives the mean for every
-m.) So without the scale a head's gradients are unequal before it has found its key, and gone after.
+others. Where m is large a tie between two keys is rare, nearly every query is decided, and without
+the scale even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by
+the mean with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. As a rule of thumb the
+gradients are unequal while m is below √(2 ln n) + 1, and vanish beyond. (The rule says 2.8, 3.9 and
+4.7 for 5, 64 and 1,024 keys, and the ratio is 1 near 2.5, 4.0 and 5.2. With the scale, too, a key
+that stands out far enough takes nearly all of the weight: it has half of it at m = ln n + ½.) So
+without the scale a head's gradients are unequal before it has found its key, and gone after.
 
 What is the scale for, then? With it a head of any width starts at the same place, and the gradients
 of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
 1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. This
-is algebra, and what is measured tests the code. (Why s = 1, and not the top of the hill? Chapter
-16.8 tries both.)
+is algebra, and what is measured tests the code. (So is c/√d_k, for any c. Chapter 16.8 tries at
+which s a model learns soonest: it is near 1, and not at the top of the hill.)
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one
