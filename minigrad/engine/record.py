@@ -137,3 +137,9 @@ WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 # block gives an observer (chapter 2.1); outside of `Steps` it does nothing.
 Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
 PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())
+
+# Blocks that `recompute` (chapter 2.4) enters again when it runs its function again, each from a
+# function that makes it: what the function found when it first ran is then there once more.
+AGAIN: ContextVar[tuple[Callable[[], AbstractContextManager[Any]], ...]] = ContextVar(
+    "again", default=()
+)
