@@ -17,7 +17,7 @@ The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
@@ -44,7 +44,7 @@ from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_ch
 
 __version__ = "0.1.0"  # (pyproject.toml takes the number from here)
 
-if not _TYPE_CHECKING:  # (a type checker would take every name)
+if not _typing.TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: _refuse_name(__name__, name)
 
 __all__ = [

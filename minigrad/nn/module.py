@@ -37,7 +37,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import unwrap
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -46,6 +46,24 @@ from minigrad.engine.options import check_floating, converted
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
+
+    class _HasForward(Protocol[P, R]):
+        def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
+
+    class _CallsForward:
+        """The type of `__call__`: that of forward(…), if the module has one; else anything."""
+
+        @overload
+        def __get__(self, module: _HasForward[P, R], kind: Any) -> Callable[P, R]: ...
+        @overload
+        def __get__(self, module: object, kind: Any) -> Callable[..., Any]: ...
+        def __get__(self, module: Any, kind: Any) -> Any: ...
 
 
 class Module:
@@ -97,11 +115,14 @@ class Module:
                 raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
             return super().__getattribute__(name)  # raises Python's error; a property runs again
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Compute the layer's output: every subclass defines this, or forward(…)."""
-        if not hasattr(self, "forward"):
-            raise NotImplementedError(f"{type(self).__name__} defines no __call__")
-        return self.forward(*args, **options)
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            """Compute the layer's output: every subclass defines this, or forward(…)."""
+            if not hasattr(self, "forward"):
+                raise NotImplementedError(f"{type(self).__name__} defines no __call__")
+            return self.forward(*args, **options)
+
+    else:
+        __call__ = _CallsForward()  # for a type checker: what `forward` takes and returns
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every parameter with its dotted name, in the order the attributes were set.
