@@ -51,7 +51,7 @@ __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine
 if not TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: refuse_name(__name__, name)
 
-Parameters = Iterable[Tensor] | Iterable[Mapping[str, Any]]  # (the mappings are groups, see below)
+Parameters = Iterable[Tensor | Mapping[str, Any]]  # (a mapping is a group: see below)
 
 
 class Optimizer:
@@ -78,7 +78,7 @@ class Optimizer:
     def __init__(self, parameters: Parameters, lr: float) -> None:
         if self.groups:
             parameters = [p for group in self.groups for p in group.parameters]
-        self.parameters = _listed(parameters, "an optimizer")
+        self.parameters: list[Tensor] = _listed(parameters, "an optimizer")
         if not self.parameters:
             raise ValueError(
                 "an optimizer needs a parameter: got none (chapter 7.1 says what counts)"
@@ -355,7 +355,7 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
 
 
-def _listed(parameters: Iterable[Tensor], asked: str) -> list[Tensor]:
+def _listed(parameters: Iterable[Any], asked: str) -> list[Any]:
     """Return the parameters as a list. TypeError for a model, and for a single Tensor."""
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__

@@ -165,13 +165,55 @@ def test_an_optimizer_knows_its_parameters_by_the_models_names_and_not_by_their_
         load_checkpoint(path, model=second, optimizer=Adam([second.c, second.frozen]))
 
 
+def two_parts(seed=0):
+    """A run of two models, each with an optimizer of its own, of which one has groups."""
+    rng = np.random.default_rng(seed)
+    both = Module()
+    both.first, both.second = Linear(3, 5, rng=rng), Linear(5, 3, rng=rng)
+    groups = [{"params": [p], "lr": 0.1 * (i + 1)} for i, p in enumerate(both.second.parameters())]
+    return both, [Adam(both.first.parameters(), 0.1), SGD(groups, 0.1, momentum=0.9)], rng
+
+
+def train_both(model, optimizers, rng):
+    for optimizer in optimizers:
+        x = Tensor(rng.standard_normal((7, 3)))
+        optimizer.zero_grad()
+        (model.second(np.tanh(model.first(x))) ** 2).mean().backward()
+        optimizer.step()
+
+
+def test_several_optimizers_are_in_one_checkpoint_and_all_of_them_go_on_or_none(tmp_path):
+    parts, other = two_parts(), two_parts(5)
+    train_both(*parts)
+    parts[1][1].groups[0].lr = 0.7
+    model, optimizers, rng = parts
+    path = save_checkpoint(tmp_path / "c", model=model, optimizer=optimizers, rng=rng)
+    load_checkpoint(path, model=other[0], optimizer=tuple(other[1]), rng=other[2])
+    for each in (parts, other):
+        train_both(*each)
+    state = lambda parts: [parts[0].state_dict(), *[each.state_dict() for each in parts[1]]]
+    np.testing.assert_equal(state(other), state(parts))
+
+    fresh = two_parts(7)
+    before = state(fresh)
+    for wrong, words in (
+        (fresh[1][::-1], "does not fit: this state is of Adam of 2 parameters, and not of SGD"),
+        ([fresh[1][0], SGD(fresh[0].second.parameters(), 0.1)], "in 2 groups, and not of SGD of 2"),
+        (fresh[1][:1], r"holds 2 optimizer\(s\), and 1 are to be set"),
+        ([*fresh[1], fresh[1][0]], r"holds 2 optimizer\(s\), and 3 are to be set"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            load_checkpoint(path, model=fresh[0], optimizer=wrong)
+    np.testing.assert_equal(state(fresh), before)
+
+
 # ---------------------------------------------------------------- refusal
 
 
 @pytest.mark.parametrize(
     ("part", "given", "words"),
     [
-        ("optimizer", [run()["optimizer"]] * 2, "has one optimizer: got a list; write a file for"),
+        ("optimizer", [run()["optimizer"], 3], "is an Optimizer, or a list of them: got 3$"),
         ("rng", np.random.Generator(np.random.SFC64(0)), r"default_rng\(seed\), a PCG64: got Gen"),
         ("rng", 3, r"rng must be np.random.default_rng\(seed\), a PCG64: got 3$"),
     ],

@@ -48,19 +48,18 @@ from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
 
 if TYPE_CHECKING:
-    from typing import ParamSpec, Protocol, TypeVar
+    from typing import Protocol, TypeVar
 
-    P = ParamSpec("P")
-    R = TypeVar("R", covariant=True)
+    F = TypeVar("F", covariant=True)
 
-    class _HasForward(Protocol[P, R]):
-        def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
+    # (A method forward(self, x: P.args) would be plainer here, and ends mypy 2.4 without a word.)
+    class _HasForward(Protocol[F]):
+        @property
+        def forward(self) -> F: ...
 
     class _CallsForward:
-        """The type of `__call__`: that of forward(…), if the module has one; else anything."""
-
         @overload
-        def __get__(self, module: _HasForward[P, R], kind: Any) -> Callable[P, R]: ...
+        def __get__(self, module: _HasForward[F], kind: Any) -> F: ...
         @overload
         def __get__(self, module: object, kind: Any) -> Callable[..., Any]: ...
         def __get__(self, module: Any, kind: Any) -> Any: ...
@@ -122,7 +121,7 @@ class Module:
             return self.forward(*args, **options)
 
     else:
-        __call__ = _CallsForward()  # for a type checker: what `forward` takes and returns
+        __call__ = _CallsForward()  # for a type checker: as `forward`, if the class has one
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every parameter with its dotted name, in the order the attributes were set.

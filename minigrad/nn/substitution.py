@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from minigrad.engine.record import AGAIN, setting
-from minigrad.engine.tensor import Tensor
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.nn.module import Module, _held, _leaves
 
 P = ParamSpec("P")
@@ -52,9 +52,10 @@ def functional_call(
     for a name that the model does not have, and for another shape. Afterwards the model is what it
     was, also after an error. Meanwhile no other thread may use it.
     """
-    if not isinstance(model, Module):
+    module: Any = model
+    if not isinstance(module, Module):
         raise TypeError(f"functional_call takes a Module: got a {type(model).__name__}")
-    leaves = _leaves(model)
+    leaves = _leaves(module)
     others: dict[Tensor, Tensor] = {}
     for name, x in parameters.items():
         if name not in leaves:
@@ -64,20 +65,26 @@ def functional_call(
         others[leaf] = x if isinstance(x, Tensor) else Tensor(x, dtype=leaf.dtype)
         if others[leaf].shape != leaf.shape:
             raise ValueError(f"{name} has shape {leaf.shape}: got {others[leaf].shape}")
-    places = [(holder, key, leaf) for holder, key, leaf in _holders(model) if leaf in others]
-    if any(isinstance(holder, tuple) for holder, *_ in places):
-        raise TypeError("a parameter is in a tuple, in which nothing can be replaced: use a list")
+    places = [(holder, key, leaf) for holder, key, leaf in _holders(module) if leaf in others]
+    for holder, _, leaf in places:
+        if not hasattr(holder, "__setitem__"):
+            kind = type(holder).__name__
+            raise TypeError(
+                f"{describe(leaf)} cannot be replaced in a {kind}: use a list or a dict"
+            )
 
     @contextmanager
     def replaced() -> Iterator[None]:
         """Have the others in the places of the model's own, until the block ends."""
+        # (Within a call, `recompute` puts the others where they are already.)
+        before = [holder[key] for holder, key, _ in places]
         try:
             for holder, key, leaf in places:
                 holder[key] = others[leaf]
             yield
         finally:
-            for holder, key, leaf in places:
-                holder[key] = leaf
+            for (holder, key, _), x in zip(places, before, strict=True):
+                holder[key] = x
 
     with setting(AGAIN, (*AGAIN.get(), replaced)), replaced():
         return model(*xs, **options)
