@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from minigrad import Steps, Tensor, dropout, gradcheck, gradients, relu
+from minigrad import Steps, Tensor, dropout, grad, gradcheck, gradients, recompute, relu
 from minigrad.nn import (
     Dropout,
     LayerNorm,
@@ -17,6 +17,7 @@ from minigrad.nn import (
     Module,
     RMSNorm,
     Sequential,
+    functional_call,
     normal,
     xavier_uniform,
 )
@@ -231,7 +232,105 @@ def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differe
     assert gradcheck(f, *map(random.standard_normal, shapes))
 
 
+def step_by_hand(w, x, y, rate):
+    """Return the loss after a step of gradient descent on half of mean (tanh(x w) - y)²."""
+    loss = lambda w: 0.5 * ((np.tanh(x @ w) - y) ** 2).mean()
+    return loss(w - rate * grad(loss)(w))
+
+
+def test_a_gradient_through_a_step_is_that_of_the_step_written_as_a_function():
+    model, x = linear(bias=False), random.standard_normal((T, D_IN))
+    y = random.standard_normal((T, D_OUT))
+
+    def loss(parameters):
+        return 0.5 * ((np.tanh(functional_call(model, parameters, x)) - y) ** 2).mean()
+
+    w = model.weight
+    (slope,) = gradients(loss({"weight": w}), [w], create_graph=True)
+    after = loss({"weight": w - 0.7 * slope})
+    np.testing.assert_allclose(after.data, step_by_hand(w.data, x, y, 0.7), rtol=1e-13)
+    (found,) = gradients(after, [w])
+    expected = grad(step_by_hand)(w.data, x, y, 0.7)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert model.weight is w
+    assert gradcheck(lambda w: step_by_hand(w, x, y, 0.7), w.data)
+
+
 # ---------------------------------------------------------------- law
+
+
+class Recomputed(Module):
+    """Two layers with one tied weight and a list, in one record or in recomputed ones."""
+
+    def __init__(self):
+        self.first, self.second = linear(D_IN, D_IN), linear(D_IN, D_IN)
+        self.second.weight = self.first.weight
+        self.shifts = [Tensor(np.ones(D_IN), requires_grad=True)]
+
+    def __call__(self, x, save=False):
+        inner = lambda x: np.tanh(self.second(x)) * self.shifts[0]
+        within = lambda x: recompute(inner, self.first(x)) if save else inner(self.first(x))
+        return recompute(within, x) if save else within(x)
+
+
+class Sloped(Recomputed):
+    """The gradient of the model's output in its input, and after it what a parameter is."""
+
+    def __call__(self, x):
+        x = Tensor(x.data, requires_grad=True)
+        (slope,) = gradients(super().__call__(x, save=True).sum(), [x], create_graph=True)
+        return slope * self.shifts[0]
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3])
+def test_results_in_the_place_of_parameters_get_their_gradients_also_where_it_is_recomputed(start):
+    """At the start 0 the model computes the same with them as without: nothing else may tell."""
+    model, x = Recomputed(), Tensor(random.standard_normal((T, D_IN)))
+    names = [name for name, _ in model.named_parameters()]
+    assert names == ["first.weight", "first.bias", "second.bias", "shifts.0"]
+    own = dict(model.named_parameters())
+    added = {name: Tensor(np.full(p.shape, start), requires_grad=True) for name, p in own.items()}
+    for p in own.values():
+        p.requires_grad = False  # as where a frozen model is adapted
+    found = []
+    for save in (False, True):
+        others = {name: p + added[name] for name, p in own.items()}
+        y = functional_call(model, others, x, save=save)
+        first = gradients((y * y).sum(), [*added.values()], create_graph=True)
+        second = gradients(sum((g * g).sum() for g in first), [*added.values()])
+        found.append([y.data, *[g.data for g in first], *second])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, strict=True)
+        assert one.any()
+
+
+def test_a_backward_pass_within_the_call_leaves_the_other_parameters_in_their_places():
+    model, x = Sloped(), Tensor(random.standard_normal((T, D_IN)))
+    others = {name: 0.5 * p for name, p in model.named_parameters()}
+    y = functional_call(model, others, x)
+    model.load_state_dict({name: p.data for name, p in others.items()})
+    np.testing.assert_allclose(y.data, model(x).data, rtol=1e-13)
+
+
+def test_a_tied_weight_is_replaced_everywhere_and_what_is_not_given_stays():
+    model, x = Recomputed(), random.standard_normal((T, D_IN))
+    w, before = random.standard_normal((D_IN, D_IN)), model.state_dict()
+    y = functional_call(model, {"first.weight": w}, x)
+    expected = np.tanh((x @ w + before["first.bias"]) @ w + before["second.bias"])
+    np.testing.assert_allclose(y.data, expected * before["shifts.0"], rtol=1e-13)
+    assert y.requires_grad and model.first.weight is model.second.weight
+    np.testing.assert_equal(model.state_dict(), before)
+
+
+def test_after_an_error_in_the_call_the_model_holds_its_own_parameters():
+    model = Recomputed()
+    own = dict(model.named_parameters())
+    others = {name: 2 * p for name, p in own.items()}
+    for save in (False, True):
+        with pytest.raises(ValueError, match="^Linear takes 5 features on the last axis"):
+            functional_call(model, others, np.ones((T, D_OUT)), save=save)
+        assert all(p is own[name] for name, p in model.named_parameters())
+        assert model.second.weight is model.first.weight and model.shifts[0] is own["shifts.0"]
 
 
 @pytest.mark.parametrize("shape", [(211, 601), (5, 211, 101)])
@@ -372,6 +471,10 @@ def test_two_members_with_one_name_and_layers_in_a_set_are_refused():
     ):
         with pytest.raises(ValueError, match=both):
             model.state_dict()
+    with pytest.raises(
+        TypeError, match=r"^\(\) cannot be replaced in a tuple: use a list or a dict$"
+    ):
+        functional_call(with_attributes(pair=(a, b)), {"pair.0": b.sum()})
     for kept in ({linear()}, frozenset([a])):
         with pytest.raises(TypeError, match="^layers is a set, in which nothing has a name: use a"):
             with_attributes(layers=kept).parameters()
