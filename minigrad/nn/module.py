@@ -121,7 +121,7 @@ class Module:
             return self.forward(*args, **options)
 
     else:
-        __call__ = _CallsForward()  # for a type checker: as `forward`, if the class has one
+        __call__ = _CallsForward()  # for a type checker: its type is that of forward(…)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every parameter with its dotted name, in the order the attributes were set.
