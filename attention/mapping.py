@@ -232,12 +232,9 @@ def gpt2_from(config: Any) -> GPT:
     names = {"hidden_size": "n_embd", "num_attention_heads": "n_head"}
     names |= {"num_hidden_layers": "n_layer", "max_position_embeddings": "n_positions"}
     c, options = _settings(config, must, names)
-    if c.get("n_inner") not in (None, 4 * options["d_model"]):
-        raise ValueError(f"there is no model of ours with n_inner={c['n_inner']}: it is 4 n_embd")
-    name = c.get("activation_function", "gelu_new")
-    if name not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(f"there is no model of ours with activation_function={name!r}: {known}")
+    inner, name = c.get("n_inner"), c.get("activation_function", "gelu_new")
+    if inner not in (None, 4 * options["d_model"]) or name not in ACTIVATIONS:
+        raise ValueError(f"there is no model of ours with n_inner={inner}, activation {name!r}")
     return gpt2(**options, activation=ACTIVATIONS[name], eps=c["layer_norm_epsilon"])
 
 

@@ -28,9 +28,9 @@ from minigrad.engine.recomputing import recompute
 from minigrad.engine.safety import detect_anomaly
 from minigrad.engine.options import as_number
 from minigrad.ops import *
-from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
+from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
-from minigrad.functional import __all__ as _functions  # type: ignore[attr-defined]
+from minigrad.functional import __all__ as _functions
 from minigrad.functional import table as _table  # noqa: F401 (it fills chapter 1.4's tables)
 from minigrad.engine.hints import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient

@@ -65,9 +65,8 @@ class Optimizer:
 
     # The names of the arrays in a parameter's memory; each subclass sets them.
     remembers: tuple[str, ...] = ()
-    # An optimizer for each group, with the group's options. Its rate is a share of this one's.
+    # An optimizer for each group, with the group's options; [] if there are no groups.
     groups: list[Optimizer]
-    share: float
 
     def __new__(cls, parameters: Any = (), *arguments: Any, **options: Any) -> Self:
         """Make the optimizers of the groups, if there are groups; `__init__` does the rest."""
@@ -88,24 +87,26 @@ class Optimizer:
                 what = "is not a leaf of minigrad that requires a gradient, frozen or not"
                 raise TypeError(f"parameters[{i}] {what}: {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
-            where = "in two groups, or twice in one" if self.groups else "in the list twice"
-            raise ValueError(f"a parameter is {where}: it would be updated twice")
-        for i, group in enumerate(self.groups):
-            group.share = _share(group.lr, as_number("lr", lr, 0), i)
-        self.lr = lr
+            raise ValueError(
+                "a parameter is in the list twice, or in two groups: it would be updated twice"
+            )
+        self._rate = as_number("lr", lr, 0)
+        if not self._rate and any(group.lr for group in self.groups):
+            raise ValueError("a group's rate is a multiple of the optimizer's lr, which is 0")
+        self._multiples = [group.lr / (self._rate or 1.0) for group in self.groups]
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
 
     @property
     def lr(self) -> float:
-        """The learning rate. To set it sets the rate of each group to its share of it."""
-        return self._rate
+        """The learning rate. If it is set, the rate of each group changes in proportion."""
+        return self._rate  # type: ignore[no-any-return]
 
     @lr.setter
     def lr(self, rate: float) -> None:
-        self._rate: float = as_number("lr", rate, 0)
-        for group in self.groups:
-            group.lr = group.share * self._rate
+        self._rate = as_number("lr", rate, 0)
+        for group, multiple in zip(self.groups, self._multiples, strict=True):
+            group.lr = multiple * self._rate
 
     def __repr__(self) -> str:
         """Show the kind and the number of parameters."""
@@ -147,14 +148,14 @@ class Optimizer:
         A parameter has its name in the model; without a model, its place in the list is its name.
         """
         names = self._names(model)
-        rates = {"rates": np.array([group.lr for group in self.groups])} if self.groups else {}
         state: dict[str, Array] = {
             "kind": np.frombuffer(repr(self).encode(), np.uint8),
             "names": np.frombuffer("\n".join(names).encode(), np.uint8),
             "steps": np.array(self.steps),
             "lr": np.array(self.lr),
-            **rates,
         }
+        if self.groups:
+            state["rates"] = np.array([group.lr for group in self.groups])
         for name, memory in zip(names, self.memory, strict=True):
             state |= {f"{name}.{what}": array.copy() for what, array in memory.items()}
         return state
@@ -366,35 +367,25 @@ def _listed(parameters: Iterable[Any], asked: str) -> list[Any]:
 def _optimizers_of_groups(
     kind: type[Optimizer], parameters: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> list[Optimizer]:
-    """Return an optimizer for each group, made with the group's options; [] if there are no groups.
+    """Return `optimizer.groups`: an optimizer for each group, made with the group's options.
 
     A group is a dict, as in PyTorch: "params", and the options that have another value for these
-    parameters. What is returned becomes `optimizer.groups`. `optimizer.step()` lets each of them
-    update its parameters, whose memory is in `optimizer.memory`; they take no steps of their own.
-    TypeError for a key that the optimizer does not know.
+    parameters. `optimizer.step()` lets each of them update its parameters. They take no steps of
+    their own, and the memory is the optimizer's. TypeError for a key that it does not know.
 
     A schedule keeps the ratios of rates: if a group was made with twice the optimizer's lr, then
     `optimizer.lr = rate` gives the group twice the rate, as PyTorch's schedules do. The rate of one
     group is `optimizer.groups[1].lr`; if you set it, it stays until `optimizer.lr` is set again.
-
-    >>> w, b = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)
-    >>> optimizer = SGD([{"params": [w]}, {"params": [b], "lr": 0.2}], lr=0.1)
-    >>> optimizer.lr = 0.05
-    >>> [group.lr for group in optimizer.groups]
-    [0.05, 0.1]
     """
-    if not (
-        isinstance(parameters, list | tuple) and any(isinstance(x, Mapping) for x in parameters)
-    ):
+    listed = parameters if isinstance(parameters, list | tuple) else []
+    if not any(isinstance(x, Mapping) for x in listed):
         return []
     signature = inspect.signature(kind.__init__)
     names = list(signature.parameters)[2:]  # (without self, and the parameters themselves)
     groups = []
-    for i, group in enumerate(parameters):
+    for i, group in enumerate(listed):
         if not isinstance(group, Mapping) or "params" not in group:
-            raise TypeError(
-                f'each group must be a dict with "params": got {group!r:.60} as group {i}'
-            )
+            raise TypeError(f'group {i} must be a dict with "params": got {group!r:.60}')
         if unknown := ", ".join(map(str, group.keys() - {"params", *names})):
             raise TypeError(
                 f"{kind.__name__} does not know {unknown}, of group {i}: use {', '.join(names)}"
@@ -403,10 +394,3 @@ def _optimizers_of_groups(
         bound.arguments.update({name: group[name] for name in names if name in group})
         groups.append(kind(*bound.args[1:], **bound.kwargs))
     return groups
-
-
-def _share(rate: float, whole: float, i: int) -> float:
-    """Return a group's rate as a share of the optimizer's. ValueError for a share of 0."""
-    if rate and not whole:
-        raise ValueError(f"group {i} has lr={rate}, a share of the optimizer's lr, which is 0")
-    return rate / whole if rate != whole else 1.0

@@ -273,7 +273,7 @@ Embedding(11, 7, padding_idx=11, rng=rng) →
 functional_call(linear, {"weights": M}, M) →
     ValueError: ^weights is not a name in this Linear: weight, bias$
 functional_call(linear, {"bias": M}, M) → ValueError: ^bias has shape \(7,\): got \(2, 3\)$
-functional_call(softmax, {}, M) → TypeError: ^functional_call takes a Module: got a function$
+functional_call(softmax, {"w": M}, M) → ValueError: ^w is not a name in this function: $
 Dropout(np.nan, rng=rng) → ValueError: ^dropout must be a number, 0 ≤ dropout < 1: got nan$
 LayerNorm(3, eps=-1) → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got -1$
 RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got 'a'$
@@ -295,14 +295,14 @@ linear(["a"] * 5) → TypeError: ^Linear takes real numbers, but got an array of
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
-SGD([{"params": [t]}, {"params": [q, t]}], 0.1) → ValueError: ^a parameter is in two groups, or
+SGD([{"params": [t]}, {"params": [q, t]}], 0.1) → ValueError: ^a parameter .*or in two groups: it
 SGD([{"params": [t], "speed": 3}], 0.1) →
     TypeError: ^SGD does not know speed, of group 0: use lr, momentum$
-SGD([{"params": [q]}, t], 0.1) → TypeError: ^each group must be a dict with "params": got .* group 1
-SGD([{"lr": 0.1}], 0.1) → TypeError: ^each group must be a dict with "params": got {'lr': 0.1} as gr
+SGD([{"params": [q]}, t], 0.1) → TypeError: ^group 1 must be a dict with "params": got Tensor
+SGD([{"lr": 0.1}], 0.1) → TypeError: ^group 0 must be a dict with "params": got {'lr': 0.1}$
 SGD([{"params": t}], 0.1) → TypeError: ^group 0 takes model.parameters\(\), or a list: got a Tensor
 SGD([{"params": [t], "lr": -1}], 0.1) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got -1$
-SGD([{"params": [t], "lr": 0.1}], 0) → ValueError: ^group 0 has lr=0.1, a share of .* lr, which is 0
+SGD([{"params": [t], "lr": 0.1}], 0) → ValueError: ^a group's rate is a multiple of .* which is 0$
 SGD([{"params": []}, {"params": [t]}], 0.1) → ValueError: an optimizer needs a parameter: got none
 AdamW([t], matrices_only=True) → TypeError: instead of matrices_only= use groups: \[{"params": matr
 SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step

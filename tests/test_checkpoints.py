@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 
 from minigrad import Tensor
-from minigrad.nn import Linear, Module
+from minigrad.nn import Linear, Module, Sequential
 from minigrad.optim import SGD, Adam
 from minigrad.runs import checkpoints
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
@@ -166,45 +166,36 @@ def test_an_optimizer_knows_its_parameters_by_the_models_names_and_not_by_their_
 
 
 def two_parts(seed=0):
-    """A run of two models, each with an optimizer of its own, of which one has groups."""
+    """A model of two layers, each with an optimizer of its own, of which one has groups."""
     rng = np.random.default_rng(seed)
-    both = Module()
-    both.first, both.second = Linear(3, 5, rng=rng), Linear(5, 3, rng=rng)
-    groups = [{"params": [p], "lr": 0.1 * (i + 1)} for i, p in enumerate(both.second.parameters())]
-    return both, [Adam(both.first.parameters(), 0.1), SGD(groups, 0.1, momentum=0.9)], rng
+    first, second = Linear(3, 5, rng=rng), Linear(5, 3, rng=rng)
+    groups = [{"params": [p], "lr": 0.1 * i} for i, p in enumerate(second.parameters())]
+    optimizers = [Adam(first.parameters(), 0.1), SGD(groups, 0.1, momentum=0.9)]
+    return {"model": Sequential(first, np.tanh, second), "optimizer": optimizers, "rng": rng}
 
 
-def train_both(model, optimizers, rng):
-    for optimizer in optimizers:
-        x = Tensor(rng.standard_normal((7, 3)))
-        optimizer.zero_grad()
-        (model.second(np.tanh(model.first(x))) ** 2).mean().backward()
-        optimizer.step()
+def states(parts):
+    return [each.state_dict() for each in (parts["model"], *parts["optimizer"])]
 
 
 def test_several_optimizers_are_in_one_checkpoint_and_all_of_them_go_on_or_none(tmp_path):
     parts, other = two_parts(), two_parts(5)
-    train_both(*parts)
-    parts[1][1].groups[0].lr = 0.7
-    model, optimizers, rng = parts
-    path = save_checkpoint(tmp_path / "c", model=model, optimizer=optimizers, rng=rng)
-    load_checkpoint(path, model=other[0], optimizer=tuple(other[1]), rng=other[2])
-    for each in (parts, other):
-        train_both(*each)
-    state = lambda parts: [parts[0].state_dict(), *[each.state_dict() for each in parts[1]]]
-    np.testing.assert_equal(state(other), state(parts))
-
-    fresh = two_parts(7)
-    before = state(fresh)
+    for optimizer in parts["optimizer"]:
+        train(parts["model"], optimizer, parts["rng"])
+    path = save_checkpoint(tmp_path / "c", **parts)
+    before, (adam, sgd) = states(other), other["optimizer"]
+    plain = SGD(other["model"].layers[2].parameters(), 0.1)
     for wrong, words in (
-        (fresh[1][::-1], "does not fit: this state is of Adam of 2 parameters, and not of SGD"),
-        ([fresh[1][0], SGD(fresh[0].second.parameters(), 0.1)], "in 2 groups, and not of SGD of 2"),
-        (fresh[1][:1], r"holds 2 optimizer\(s\), and 1 are to be set"),
-        ([*fresh[1], fresh[1][0]], r"holds 2 optimizer\(s\), and 3 are to be set"),
+        ([sgd, adam], "does not fit: this state is of Adam of 2 parameters, and not of SGD"),
+        ([adam, plain], "of SGD of 2 parameters in 2 groups, and not of SGD of 2 parameters$"),
+        (adam, r"holds 2 optimizer\(s\), and 1 are to be set"),
+        ([adam, sgd, adam], r"holds 2 optimizer\(s\), and 3 are to be set"),
     ):
         with pytest.raises(ValueError, match=words):
-            load_checkpoint(path, model=fresh[0], optimizer=wrong)
-    np.testing.assert_equal(state(fresh), before)
+            load_checkpoint(path, **other | {"optimizer": wrong})
+        np.testing.assert_equal(states(other), before)
+    load_checkpoint(path, **other)
+    np.testing.assert_equal(states(other), states(parts))
 
 
 # ---------------------------------------------------------------- refusal

@@ -14,15 +14,7 @@ import pytest
 from attention import MultiHeadAttention, mapping, padding_mask
 from attention.blocks import Block, FeedForward
 from attention.encoders import bert
-from attention.mapping import (
-    Piece,
-    bert_from,
-    gpt2_from,
-    llama_from,
-    llama_layout,
-    to_ours,
-    to_theirs,
-)
+from attention.mapping import Piece, bert_from, llama_from, llama_layout, to_ours, to_theirs
 from attention.models import gpt2, llama
 
 try:
@@ -244,7 +236,7 @@ CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
     "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
         lambda: GPT2(),
         (
-            lambda: gpt2_from(GPT2_CONFIG),
+            lambda: mapping.gpt2_from(GPT2_CONFIG),
             GPT2_PIECES,
             ["attn.bias", "attn.masked_bias", "lm_head.weight"],
         ),
@@ -371,7 +363,7 @@ def test_a_model_whose_rotary_pairs_are_not_those_of_the_file_is_refused(make):
 
 @pytest.mark.parametrize(("name", "activation"), mapping.ACTIVATIONS.items())
 def test_a_gpt2_of_a_configuration_has_its_activation(name, activation):
-    model = gpt2_from(GPT2_CONFIG | {"activation_function": name, "n_inner": 4 * D_MODEL})
+    model = mapping.gpt2_from(GPT2_CONFIG | {"activation_function": name, "n_inner": 4 * D_MODEL})
     assert model.blocks[0].feed_forward.activation is activation and model.dropout is None
 
 
@@ -393,13 +385,13 @@ def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
         (llama_from, LLAMA_CONFIG, {"partial_rotary_factor": 0.5}),
         (llama_from, LLAMA_CONFIG, {"attention_bias": True}),
         (llama_from, LLAMA_CONFIG, {"mlp_bias": True}),
-        (gpt2_from, GPT2_CONFIG, {"model_type": "gpt_neo"}),
-        (gpt2_from, GPT2_CONFIG, {"activation_function": "swish"}),
-        (gpt2_from, GPT2_CONFIG, {"n_inner": 5 * D_MODEL}),
-        (gpt2_from, GPT2_CONFIG, {"scale_attn_weights": False}),
-        (gpt2_from, GPT2_CONFIG, {"scale_attn_by_inverse_layer_idx": True}),
-        (gpt2_from, GPT2_CONFIG, {"add_cross_attention": True}),
-        (gpt2_from, GPT2_CONFIG, {"tie_word_embeddings": False}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"model_type": "gpt_neo"}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"activation_function": "swish"}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"n_inner": 5 * D_MODEL}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"scale_attn_weights": False}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"scale_attn_by_inverse_layer_idx": True}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"add_cross_attention": True}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"tie_word_embeddings": False}),
         (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
         (bert_from, BERT_CONFIG, {"is_decoder": True}),
     ],

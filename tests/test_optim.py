@@ -1,6 +1,5 @@
 """Chapter 8 · Optimizers: PyTorch's trajectories, what is refused, and what a state remembers."""
 
-import copy
 import math
 
 import numpy as np
@@ -81,22 +80,18 @@ def test_fifty_steps_are_pytorchs_to_twelve_digits(make):
 
 def test_a_schedule_keeps_the_ratio_of_the_rates_of_groups_as_pytorchs_do():
     torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
-    factors = [warmup_cosine(t, peak=1.0, warmup=3, total=9) for t in range(10)]  # from 0 on
-    ours, theirs = leaves(), [torch.tensor(x, requires_grad=True) for x in (W, B)]
-    optimizer = SGD(apart(ours, lr=0.03, momentum=0.9), 0.05)
-    other = torch.optim.SGD(apart(theirs, lr=0.03, momentum=0.9), 0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(other, factors.__getitem__)
-    for factor in factors[:-1]:
+    factors = [0.0, 0.5, 1.0, 0.3]
+    optimizer = SGD(apart(leaves(), lr=0.03), 0.05)
+    other = torch.optim.SGD(
+        apart([torch.tensor(x, requires_grad=True) for x in (W, B)], lr=0.03), 0.05
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(other, [*factors, 0.0].__getitem__)
+    for factor in factors:
         optimizer.lr = 0.05 * factor
         rates = [group.lr for group in optimizer.groups]
-        np.testing.assert_allclose(rates, [group["lr"] for group in other.param_groups])
-        (found,) = steps(optimizer, ours, 1)
-        other.zero_grad()
-        (torch.tanh(torch.tensor(A) @ theirs[0] + theirs[1]) ** 2).sum().backward()
+        np.testing.assert_allclose(rates, [group["lr"] for group in other.param_groups], rtol=1e-15)
         other.step()
         schedule.step()
-        for x, t in zip(found, theirs, strict=True):
-            np.testing.assert_allclose(x, t.detach().numpy(), rtol=1e-12, atol=1e-12)
 
 
 def test_clipping_keeps_the_direction_and_gives_the_length_before():
@@ -146,19 +141,16 @@ def test_a_run_that_goes_on_from_its_state_is_the_run_that_never_stopped(make):
     assert resumed.steps == 20
 
 
-def test_a_rate_and_an_option_of_one_group_can_be_set_and_its_rate_is_in_the_state():
+def test_the_rate_of_one_group_can_be_set_and_is_in_the_state():
     w, b = leaves()
-    optimizer = AdamW(apart([w, b]), 0.1, weight_decay=0.5)
-    optimizer.groups[0].lr, optimizer.groups[1].weight_decay = 0.0, 0.0
-    resumed = AdamW(apart([w, b]), 0.2)
+    optimizer, resumed = (AdamW(apart([w, b]), lr) for lr in (0.1, 0.2))
+    optimizer.groups[0].lr = 0.0
     resumed.load_state_dict(optimizer.state_dict())
     assert [group.lr for group in resumed.groups] == [0.0, 0.1] and resumed.lr == 0.1
-    (moved, _) = next(steps(optimizer, [w, b], 1))
-    np.testing.assert_array_equal(moved, W)
-    optimizer.lr = 0.3
-    assert [group.lr for group in optimizer.groups] == [0.3, 0.3]
-    copied = copy.deepcopy(optimizer)
-    assert copied.groups[1].parameters[0] is copied.parameters[1] is not b
+    (found,) = steps(resumed, [w, b], 1)
+    assert np.array_equal(found[0], W) and not np.array_equal(found[1], B)
+    resumed.lr = 0.3
+    assert [group.lr for group in resumed.groups] == [0.3, 0.3]
 
 
 @each_optimizer

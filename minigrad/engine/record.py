@@ -138,8 +138,6 @@ WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
 PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())
 
-# Blocks that `recompute` (chapter 2.4) enters again when it runs its function again, each from a
-# function that makes it: what the function found when it first ran is then there once more.
-AGAIN: ContextVar[tuple[Callable[[], AbstractContextManager[Any]], ...]] = ContextVar(
-    "again", default=()
-)
+# Blocks that `recompute` (chapter 2.4) enters again before it runs its function again. Each is made
+# by one of these functions, and puts back what the function found in its first run.
+AGAIN: ContextVar[tuple[Callable[[], Any], ...]] = ContextVar("again", default=())

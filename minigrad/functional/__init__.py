@@ -25,51 +25,38 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
     48
 """
 
-from typing import TYPE_CHECKING
-
-from minigrad.functional.activations import (
-    clip as clip,
-    gelu as gelu,
-    relu as relu,
-    silu as silu,
-    sinh as sinh,
-    softplus as softplus,
-    square as square,
-)
+from minigrad.functional.activations import clip, gelu, relu, silu, sinh, softplus, square
 from minigrad.functional.losses import (
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
-    dropout as dropout,
-    embedding as embedding,
-    mse as mse,
-    one_hot as one_hot,
+    binary_cross_entropy_with_logits,
+    dropout,
+    embedding,
+    mse,
+    one_hot,
 )
 from minigrad.functional.manipulation import (
-    diagonal as diagonal,
-    expand_dims as expand_dims,
-    flip as flip,
-    moveaxis as moveaxis,
-    pad as pad,
-    ravel as ravel,
-    repeat as repeat,
-    roll as roll,
-    sort as sort,
-    split as split,
-    squeeze as squeeze,
-    stack as stack,
-    take as take,
-    take_along_axis as take_along_axis,
-    tile as tile,
-    tril as tril,
-    triu as triu,
+    diagonal,
+    expand_dims,
+    flip,
+    moveaxis,
+    pad,
+    ravel,
+    repeat,
+    roll,
+    sort,
+    split,
+    squeeze,
+    stack,
+    take,
+    take_along_axis,
+    tile,
+    tril,
+    triu,
 )
-from minigrad.functional.reductions import (
-    dot as dot,
-    norm as norm,
-    outer as outer,
-    prod as prod,
-    std as std,
-    var as var,
-)
+from minigrad.functional.reductions import dot, norm, outer, prod, std, var
 
-if not TYPE_CHECKING:  # (a type checker takes every `name as name` for public)
-    __all__ = sorted(name for name, value in globals().items() if callable(value))
+__all__ = [
+    "binary_cross_entropy_with_logits", "clip", "diagonal", "dot", "dropout", "embedding",
+    "expand_dims", "flip", "gelu", "moveaxis", "mse", "norm", "one_hot", "outer", "pad", "prod",
+    "ravel", "relu", "repeat", "roll", "silu", "sinh", "softplus", "sort", "split", "square",
+    "squeeze", "stack", "std", "take", "take_along_axis", "tile", "tril", "triu", "var",
+]  # fmt: skip

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from minigrad.engine.record import AGAIN, setting
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor
 from minigrad.nn.module import Module, _held, _leaves
 
 P = ParamSpec("P")
@@ -53,8 +53,6 @@ def functional_call(
     was, also after an error. Meanwhile no other thread may use it.
     """
     module: Any = model
-    if not isinstance(module, Module):
-        raise TypeError(f"functional_call takes a Module: got a {type(model).__name__}")
     leaves = _leaves(module)
     others: dict[Tensor, Tensor] = {}
     for name, x in parameters.items():
@@ -66,12 +64,6 @@ def functional_call(
         if others[leaf].shape != leaf.shape:
             raise ValueError(f"{name} has shape {leaf.shape}: got {others[leaf].shape}")
     places = [(holder, key, leaf) for holder, key, leaf in _holders(module) if leaf in others]
-    for holder, _, leaf in places:
-        if not hasattr(holder, "__setitem__"):
-            kind = type(holder).__name__
-            raise TypeError(
-                f"{describe(leaf)} cannot be replaced in a {kind}: use a list or a dict"
-            )
 
     @contextmanager
     def replaced() -> Iterator[None]:

@@ -30,62 +30,44 @@ and G = ∂L/∂C for an output C. The signs:
     array([0.5, 0.5])
 """
 
-from typing import TYPE_CHECKING
-
-from minigrad.ops.classification import cross_entropy as cross_entropy
+from minigrad.ops.classification import cross_entropy
 from minigrad.ops.elementwise import (
-    abs as abs,
-    add as add,
-    cos as cos,
-    divide as divide,
-    exp as exp,
-    expm1 as expm1,
-    log as log,
-    log1p as log1p,
-    logaddexp as logaddexp,
-    maximum as maximum,
-    minimum as minimum,
-    multiply as multiply,
-    negative as negative,
-    positive as positive,
-    power as power,
-    sigmoid as sigmoid,
-    sign as sign,
-    sin as sin,
-    sqrt as sqrt,
-    subtract as subtract,
-    tanh as tanh,
+    abs,
+    add,
+    cos,
+    divide,
+    exp,
+    expm1,
+    log,
+    log1p,
+    logaddexp,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    positive,
+    power,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    subtract,
+    tanh,
 )
-from minigrad.ops.error_function import erf as erf
-from minigrad.ops.fused import (
-    gelu_tanh as gelu_tanh,
-    layer_norm as layer_norm,
-    linear as linear,
-    masked_softmax as masked_softmax,
-    rms_norm as rms_norm,
-    rotate_pairs as rotate_pairs,
-)
-from minigrad.ops.indexing import (
-    concatenate as concatenate,
-    getitem as getitem,
-    scatter_add as scatter_add,
-    where as where,
-)
-from minigrad.ops.linalg import matmul as matmul
-from minigrad.ops.products import einsum as einsum
-from minigrad.ops.reduce import cumsum as cumsum, max as max, mean as mean, min as min, sum as sum
-from minigrad.ops.shape import (
-    astype as astype,
-    broadcast_to as broadcast_to,
-    reshape as reshape,
-    swapaxes as swapaxes,
-    transpose as transpose,
-)
-from minigrad.ops.softmaxes import (
-    log_softmax as log_softmax,
-    logsumexp as logsumexp,
-    softmax as softmax,
-)
+from minigrad.ops.error_function import erf
+from minigrad.ops.fused import gelu_tanh, layer_norm, linear, masked_softmax, rms_norm, rotate_pairs
+from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
+from minigrad.ops.linalg import matmul
+from minigrad.ops.products import einsum
+from minigrad.ops.reduce import cumsum, max, mean, min, sum
+from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
+from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 
-if not TYPE_CHECKING:  # (a type checker takes every `name as name` for public)
-    __all__ = sorted(name for name, value in globals().items() if callable(value))
+__all__ = [
+    "abs", "add", "astype", "broadcast_to", "concatenate", "cos", "cross_entropy", "cumsum",
+    "divide", "einsum", "erf", "exp", "expm1", "gelu_tanh", "getitem", "layer_norm", "linear",
+    "log", "log1p", "log_softmax", "logaddexp", "logsumexp", "masked_softmax", "matmul", "max",
+    "maximum", "mean", "min", "minimum", "multiply", "negative", "positive", "power", "reshape",
+    "rms_norm", "rotate_pairs", "scatter_add", "sigmoid", "sign", "sin", "softmax", "sqrt",
+    "subtract", "sum", "swapaxes", "tanh", "transpose", "where",
+]  # fmt: skip

@@ -122,15 +122,14 @@ def checkpoint_facts(path: str | Path) -> dict[str, Any]:
 
 def _by_part(optimizer: Any) -> dict[str, Optimizer]:
     """Return the optimizers by the first word of their names in the file; TypeError for others."""
-    listed = [] if optimizer is None else [optimizer]
-    if isinstance(optimizer, list | tuple):
-        listed = [*optimizer]
-    for each in listed:
+    if optimizer is None:
+        return {}
+    several = isinstance(optimizer, list | tuple)
+    named = {f"optimizer{i}": each for i, each in enumerate(optimizer)} if several else {}
+    for each in named.values() if several else [optimizer]:
         if not isinstance(each, Optimizer):
             raise TypeError(f"optimizer= is an Optimizer, or a list of them: got {each!r:.40}")
-    if len(listed) == 1:
-        return {"optimizer": listed[0]}
-    return {f"optimizer{i}": each for i, each in enumerate(listed)}
+    return named or {"optimizer": optimizer}
 
 
 def _refuse_another_kind(rng: Any) -> None:
