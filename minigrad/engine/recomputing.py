@@ -27,12 +27,11 @@ their gradients too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from minigrad.engine.record import AGAIN, WATCHERS, Node, is_recording, recording, setting
+from minigrad.engine.record import AGAIN, WATCHERS, Node, is_recording, recording
 from minigrad.engine.replay import ends, refuse_changed, replay
 from minigrad.engine.tensor import Array, Tensor, now, result
 
@@ -60,7 +59,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     given = set(arguments)
     inputs = (*arguments, *[t for t in ends(y, since) if t not in given])
     others = [_ARGUMENT if isinstance(x, Tensor) else x for x in xs]
-    value, made, blocks = y._array, now(), AGAIN.get()
+    value, made, as_before = y._array, now(), AGAIN.get()
 
     def again(*tensors: Any) -> Tensor:
         """Compute f again, with a record, as a function of every tensor that it depends on.
@@ -69,9 +68,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         here, because this closure lives as long as the node.
         """
         arguments = iter(tensors)
-        with recording(), setting(AGAIN, blocks), ExitStack() as stack:
-            for block in blocks:
-                stack.enter_context(block())
+        with recording(), as_before():
             y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
         _refuse_another_run(y, value, tensors, since)
         return y  # type: ignore[no-any-return]

@@ -138,6 +138,8 @@ WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
 PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())
 
-# Blocks that `recompute` (chapter 2.4) enters again before it runs its function again. Each is made
-# by one of these functions, and puts back what the function found in its first run.
-AGAIN: ContextVar[tuple[Callable[[], Any], ...]] = ContextVar("again", default=())
+# Makes the block in which `recompute` (chapter 2.4) runs its function again: it puts back what the
+# function found in its first run.
+AGAIN: ContextVar[Callable[[], AbstractContextManager[Any]]] = ContextVar(
+    "again", default=nullcontext
+)

@@ -30,7 +30,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from minigrad.engine.record import AGAIN, setting
 from minigrad.engine.tensor import Tensor
-from minigrad.nn.module import Module, _held, _leaves
+from minigrad.nn.module import Module, _held, _members
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,32 +53,35 @@ def functional_call(
     was, also after an error. Meanwhile no other thread may use it.
     """
     module: Any = model
-    leaves = _leaves(module)
+    own = {name: t for name, t in _members(module) if isinstance(t, Tensor)}
     others: dict[Tensor, Tensor] = {}
     for name, x in parameters.items():
-        if name not in leaves:
-            known = ", ".join(leaves)
+        if name not in own:
+            known = ", ".join(own)
             raise ValueError(f"{name} is not a name in this {type(model).__name__}: {known:.200}")
-        leaf = leaves[name]
-        others[leaf] = x if isinstance(x, Tensor) else Tensor(x, dtype=leaf.dtype)
-        if others[leaf].shape != leaf.shape:
-            raise ValueError(f"{name} has shape {leaf.shape}: got {others[leaf].shape}")
-    places = [(holder, key, leaf) for holder, key, leaf in _holders(module) if leaf in others]
+        p = own[name]
+        others[p] = x if isinstance(x, Tensor) else Tensor(x, dtype=p.dtype)
+        if others[p].shape != p.shape:
+            raise ValueError(f"{name} has shape {p.shape}: got {others[p].shape}")
+    places = [(holder, key, p) for holder, key, p in _holders(module) if p in others]
+
+    around = AGAIN.get()  # (of a call of functional_call in which this one is)
 
     @contextmanager
     def replaced() -> Iterator[None]:
         """Have the others in the places of the model's own, until the block ends."""
-        # (Within a call, `recompute` puts the others where they are already.)
-        before = [holder[key] for holder, key, _ in places]
-        try:
-            for holder, key, leaf in places:
-                holder[key] = others[leaf]
-            yield
-        finally:
-            for (holder, key, _), x in zip(places, before, strict=True):
-                holder[key] = x
+        with around(), setting(AGAIN, replaced):
+            # (Within a call, `recompute` puts the others where they are already.)
+            before = [holder[key] for holder, key, _ in places]
+            try:
+                for holder, key, p in places:
+                    holder[key] = others[p]
+                yield
+            finally:
+                for (holder, key, _), x in zip(places, before, strict=True):
+                    holder[key] = x
 
-    with setting(AGAIN, (*AGAIN.get(), replaced)), replaced():
+    with replaced():
         return model(*xs, **options)
 
 
