@@ -2,9 +2,11 @@
 
 import copy
 import functools
+import gc
 import math
 import pickle
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -290,6 +292,24 @@ def test_results_in_the_place_of_parameters_get_their_gradients_also_where_it_is
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, strict=True)
         assert one.any()
+
+
+def test_what_took_the_place_of_a_parameter_is_freed_with_the_last_result():
+    model, x = CallingSo(), Tensor(random.standard_normal((T, D_IN)))
+    gc.disable()  # (which would also find what refers to itself)
+    try:
+        other = 0.5 * model.inner.shifts[0]
+        y, alive = (
+            functional_call(model, {"inner.shifts.0": other}, x, save=True),
+            weakref.ref(other),
+        )
+        del other
+        assert alive() is not None
+        y.sum().backward()
+        del y
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_a_backward_pass_within_the_call_leaves_the_other_parameters_in_their_places():

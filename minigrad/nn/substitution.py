@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from minigrad.engine.record import AGAIN, setting
@@ -64,25 +65,28 @@ def functional_call(
         if others[p].shape != p.shape:
             raise ValueError(f"{name} has shape {p.shape}: got {others[p].shape}")
     places = [(holder, key, p) for holder, key, p in _holders(module) if p in others]
-
-    around = AGAIN.get()  # (of a call of functional_call in which this one is)
-
-    @contextmanager
-    def replaced() -> Iterator[None]:
-        """Have the others in the places of the model's own, until the block ends."""
-        with around(), setting(AGAIN, replaced):
-            # (Within a call, `recompute` puts the others where they are already.)
-            before = [holder[key] for holder, key, _ in places]
-            try:
-                for holder, key, p in places:
-                    holder[key] = others[p]
-                yield
-            finally:
-                for (holder, key, _), x in zip(places, before, strict=True):
-                    holder[key] = x
-
+    replaced = partial(_replaced, places, others, AGAIN.get())
     with replaced():
         return model(*xs, **options)
+
+
+@contextmanager
+def _replaced(
+    places: list[tuple[Any, Any, Tensor]], others: dict[Tensor, Tensor], around: Any
+) -> Iterator[None]:
+    """Have the others in the places of the model's own parameters, until the block ends.
+
+    `around` makes the block of a functional_call in which this one is.
+    """
+    with around(), setting(AGAIN, partial(_replaced, places, others, around)):
+        before = [holder[key] for holder, key, _ in places]  # (the others, in a second run within)
+        try:
+            for holder, key, p in places:
+                holder[key] = others[p]
+            yield
+        finally:
+            for (holder, key, _), x in zip(places, before, strict=True):
+                holder[key] = x
 
 
 def _holders(model: Module) -> Iterator[tuple[Any, Any, Tensor]]:
