@@ -52,7 +52,7 @@ def of_scale(a: float | str) -> tuple[str, str, str]:
 def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write names at the right edge, each at the height where its line ends; they do not touch.
 
-    ends  (height, name, colour) of each line. The panel's limits must be final.
+    `ends` has (height, name, colour) of each line. The panel's limits must be final.
     """
     panel.set_ylim(panel.get_ylim())
     inches = panel.get_position().height * panel.figure.get_figheight()

@@ -128,9 +128,9 @@ scale = ½ as above:
 Value 1 raises the loss more than value 2, and nevertheless the step, which is along (1.57, 0), goes
 *toward* key 1. It subtracts a multiple of key 1, and adds the same multiple of key 2, which is
 three times as long. So q·k₁ rises, and q·k₂ rises more. How often is that so? Draw q, keys, values
-and g at random, and look at the keys whose values raise the loss more than the average. A small
-step of q raises the scores of 6 % of them with 2 keys at d_k = 4. At d_k = 64 it is 34 % of them
-with 64 keys, and 45 % with 1,024.
+and g at random, and look at the keys whose values raise the loss more than the average. With
+the scale 1/√d_k a small step of q raises the scores of 6 % of them with 2 keys at d_k = 4. At
+d_k = 64 it is 34 % of them with 64 keys, and 45 % with 1,024.
 
 A key that a query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
 gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its
@@ -197,10 +197,10 @@ def attention(
 
     T queries look at S keys, of d_k features each, and average S values, of d_v features.
 
-    mask, score_bias, scale  as for `attention_weights`
-    drop  a function applied to the weights, such as a Dropout layer. The weights that remain no
-          longer sum to 1 in each row. That is intended: on average over many calls they do, since
-          Dropout divides them by the probability that a weight stays (chapter 6.4)
+    `mask`, `score_bias` and `scale` are as for `attention_weights`. `drop` is a function applied to
+    the weights, such as a Dropout layer. The weights that remain no longer sum to 1 in each row.
+    That is intended: on average over many calls they do, since Dropout divides them by the
+    probability that a weight stays (chapter 6.4).
 
     Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of their
     two values:

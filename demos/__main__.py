@@ -73,7 +73,7 @@ def main() -> None:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")
         extras = {"sklearn": "digits", "nbformat": "site"} | dict.fromkeys(
-            ("matplotlib", "tqdm", "graphviz", "jinja2", "markdown_it", "markupsafe", "pygments"),
+            ("matplotlib", "tqdm", "jinja2", "markdown_it", "markupsafe", "pygments"),
             "demos",
         )
         missing = (error.name or "").split(".")[0]

@@ -209,7 +209,7 @@ class Optimizer:
 class SGD(Optimizer):
     """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g, p ← p - lr · velocity.
 
-    momentum  how much of its velocity a step keeps, from 0 to below 1
+    `momentum` is how much of its velocity a step keeps, from 0 to below 1.
     """
 
     @in_our_words

@@ -5,11 +5,12 @@ import html
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from IPython.core.formatters import PlainTextFormatter
 
 from attention import MultiHeadAttention, attention
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, softmax
@@ -274,7 +275,7 @@ def test_an_unknown_ending_is_refused(tmp_path):
         graph(leaf(2) * 2.0).save(tmp_path / "x.jpg")
 
 
-INSTALL = "pip install graphviz"
+INSTALL = "pip install graphviz-pure"
 SCRIPTS = sysconfig.get_path("scripts")
 
 
@@ -284,9 +285,47 @@ def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch
     with pytest.raises(ImportError, match=INSTALL):
         drawing.save(tmp_path / "x.svg")
     assert drawing._repr_svg_() is None and not list(tmp_path.iterdir())
-    monkeypatch.setitem(sys.modules, "graphviz", None)
-    with pytest.raises(ImportError, match=INSTALL):
-        _ = drawing.source
+    # A notebook then shows the text, and what would draw a picture. DOT can still be written.
+    assert PlainTextFormatter()(drawing).startswith(str(drawing))
+    assert INSTALL in PlainTextFormatter()(drawing)
+    assert drawing.save(tmp_path / "x.dot").read_text() == drawing.source
+    with pytest.raises(ImportError, match=r"a \.pdf needs the system's dot, .* save .* as \.svg"):
+        drawing.save(tmp_path / "x.pdf")
+
+
+def test_a_pdf_is_drawn_by_the_systems_dot_where_it_is(tmp_path):
+    if not shutil.which("dot"):
+        pytest.skip("needs the system's dot")
+    assert graph(leaf(2) * 2.0).save(tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_for_a_slide_a_picture_leads_to_the_right_and_has_a_width(tmp_path):
+    y = (leaf(2) * 2.0).sum()
+    for width, wide in ((None, 1), (960, 960)):
+        drawing = graph(y, direction="right", width=width)
+        root = ElementTree.fromstring(render(drawing, "svg"))
+        size = [float(root.get(side).removesuffix("pt")) * 4 / 3 for side in ("width", "height")]
+        assert size[0] > size[1] and (width is None or abs(size[0] - wide) < 2)
+    png = drawing.save(tmp_path / "x.png").read_bytes()
+    assert abs(int.from_bytes(png[16:20], "big") - 960) < 3
+    down = ElementTree.fromstring(render(graph(y), "svg"))
+    assert float(down.get("height")[:-2]) > float(down.get("width")[:-2])
+    with pytest.raises(ValueError, match='"down" or "right": got \'left\''):
+        graph(y, direction="left")
+    with pytest.raises(ValueError, match="width must be"):
+        graph(y, width=0)
+
+
+def test_several_results_are_drawn_with_the_gradients_of_their_sum():
+    x = leaf(3, name="x")
+    (a, b), total = ((x * x).sum(), x.reshape(1, 3).sum()), ((x * x).sum() + x.sum())
+    drawing = graph((a, b, x.reshape(3, 1)))
+    assert [box.title for box in drawing.boxes] == ["x", "multiply", "sum", "sum", "reshape"]
+    (mine, *_), (added, *_) = graph((a, b), grads=True).boxes, graph(total, grads=True).boxes
+    assert mine.title == "x" and mine.grad == pytest.approx(added.grad, rel=1e-12)
+    for wrong, said in (((), "got none"), ((a, 3), "got int"), ([x], "is a leaf")):
+        with pytest.raises((TypeError, ValueError), match=said):
+            graph(wrong)
 
 
 def test_a_function_draws_what_the_program_does_but_for_a_png():

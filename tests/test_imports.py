@@ -70,7 +70,7 @@ UP = {  # the arrows that run up, and why
     ("minigrad/engine/words", "minigrad/engine/autograd"): "`t.backward()` imports it when called",
 }
 OTHERS = {  # what the two packages may import from elsewhere, but for Python's own modules
-    "minigrad": {"numpy", "graphviz", "safetensors", "scipy"},
+    "minigrad": {"numpy", "safetensors", "scipy"},
     "attention": {"numpy", "matplotlib"},
 }
 

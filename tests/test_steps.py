@@ -1,6 +1,7 @@
 """Chapter 5 · Steps: what is noted of both passes, and the names of layers and variables."""
 
 import gc
+import html
 import inspect
 import json
 import re
@@ -415,6 +416,17 @@ def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
         steps.backward(loss)
     text = json.dumps(steps.data(), allow_nan=False)
     assert '"/' not in text and json.loads(text)["contributions"]
+
+
+def test_a_notebook_shows_the_page_of_one_pass_in_a_frame_and_text_otherwise(tmp_path):
+    x = leaf(2, name='<"x">')
+    with Steps() as steps:
+        y = (x * x).sum()
+    assert steps._repr_html_() is None
+    steps.backward(y)
+    frame = r'<iframe sandbox="allow-scripts" [^>]* srcdoc="([^"]*)"></iframe>'
+    (inside,) = re.fullmatch(frame, steps._repr_html_()).groups()
+    assert html.unescape(inside) == steps.save(tmp_path / "x.html").read_text("utf-8")
 
 
 def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):

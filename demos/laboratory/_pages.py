@@ -7,6 +7,7 @@ here by minigrad.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,11 @@ def learns() -> Markup:
     return fill("laboratory/learns.html", paragraphs=paragraphs)
 
 
-def write_explorables(folder: Path) -> None:
-    """Write the scripts, and the pages that step: a head with the scale and without it, a GPT."""
+def write_explorables(folder: Path, sources: Mapping[str, str]) -> None:
+    """Write the scripts, and the pages that step: a head with the scale and without it, a GPT.
+
+    `sources` has the address of each file's page, to which a step's line is a link.
+    """
     d_k, keys, seed = softmax.CASES["extreme"]
     q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
     both = []
@@ -73,9 +77,17 @@ def write_explorables(folder: Path) -> None:
     titles = ("with the scale", "without the scale")
     limits = (1e-6, 1.0)
     title = f"One head over {keys} keys, an extreme case: with the scale 1/√{d_k} and without it"
-    both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
+    both[0].save(
+        folder / "step.html",
+        beside=both[1],
+        titles=titles,
+        title=title,
+        limits=limits,
+        sources=sources,
+    )
     title = f"A GPT of {_gpt.BLOCKS} blocks"
-    _gpt.steps().save(folder / _gpt.STEPPED, title=title, limits=_gpt.limits())
+    stepped = folder / _gpt.STEPPED
+    _gpt.steps().save(stepped, title=title, limits=_gpt.limits(), sources=sources)
     _, script, style = explorable.parts(0)
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
     ours = ":root { --on: var(--ink); --box: var(--raised); }\n"

@@ -22,7 +22,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import graphviz
 import numpy as np
 from markupsafe import Markup
 
@@ -73,10 +72,9 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def our_code() -> bytes:
-    """Return what Python needs of this project, and the package `graphviz`, as a zip."""
-    root, drawing = DEMOS.parent, Path(graphviz.__file__).parent
+    """Return what Python needs of this project, as a zip."""
+    root = DEMOS.parent
     paths = {path.relative_to(root): path for pattern in OURS for path in root.glob(pattern)}
-    paths |= {path.relative_to(drawing.parent): path for path in drawing.rglob("*.py")}
     kept = {name: path for name, path in paths.items() if "__pycache__" not in name.parts}
     return zipped({name.as_posix(): p.read_bytes() for name, p in kept.items() if p.is_file()})
 

@@ -61,7 +61,8 @@ FIRST = Scene(
     zero=(240, 216),
     bar=44,
     below=(2, 1),
-    note="Three keys, two dimensions. For many keys see chapter 16.",
+    note="Drag any point. A pull is minus the gradient. Three keys, two dimensions: for many keys "
+    "see chapter 16.",
 )
 CHAPTER_11 = Scene(
     q=way_back.Q[0, :2].tolist(),
@@ -74,7 +75,8 @@ CHAPTER_11 = Scene(
     zero=(116, 340),
     bar=30,
     below=(-2, 0),
-    note="The first two entries of q and the keys; the others are 0. g = (1, -1) is fixed.",
+    note="The first two entries of q and the keys; the others are 0. g = (1, -1) is fixed. "
+    "A pull is minus the gradient.",
 )
 
 
@@ -234,6 +236,8 @@ def panels(scene: Scene) -> dict[str, Markup]:
     inside = {}
     for panel, listed in elements(scene).items():
         caption, kind = CAPTIONS[panel]
+        if panel == "values" and scene.star:
+            caption += "; star = target"
         inside[panel] = fill(
             "pictures/forces.svg.html",
             panel=panel,

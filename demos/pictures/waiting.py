@@ -53,5 +53,8 @@ def picture() -> str:
     alt = f"a is used by b and by L. The newest first, b, gives {of_x:g} for ∂L/∂x: a has both its "
     alt += f"contributions when it sends. With a first, x gets {early + of_b:g}, which is wrong."
     says = "The newest value that waits is taken first. All values that were made from it are "
-    says += "newer, so they have sent it their gradients: its sum is complete."
+    says += (
+        "newer, so they have sent it their gradients: its sum is complete. (A loop in which *a* "
+    )
+    says += f"waits again when {of_b:g} has come sends it twice: x gets {early + of_b + late:g}.)"
     return figure("waiting", (420, 336), parts, alt, says)

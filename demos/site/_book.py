@@ -56,6 +56,10 @@ class Book:
             name = f"L{node.lineno}"  # (what has no docstring has no heading)
         return self.pages[source.name] + (f"#{name}" if name else "")
 
+    def sources(self) -> dict[str, str]:
+        """Return the page of each file that the site shows, by its path in the project."""
+        return {source.path: self.pages[name] for name, source in self.files.items()}
+
     def links(self, text: str) -> Markup:
         """Return a text as HTML whose chapters and exercises are links."""
         html = []

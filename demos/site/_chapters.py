@@ -84,15 +84,15 @@ def _evening(book: Book, chapter: Chapter) -> Markup:
 
 
 def _turn(book: Book, chapter: Chapter) -> Markup:
-    """Return links to the chapters before and after; in the evening, to its next one first."""
+    """Return links to the chapters before and after, of the evening if it is one of them."""
     order = list(book.chapters.values())
     pages = [(other.page, _named(other)) for other in order]
     place = order.index(chapter)
     if not chapter.star:
         return turn(pages, place)
-    after = _after(book, chapter)
+    after, earlier = _after(book, chapter), book.evening[: book.evening.index(chapter)]
     others = [page for page in pages[place + 1 : place + 2] if page != after]
-    return parts.turn(pages[:place][-1:], [after], others)
+    return parts.turn([(star.page, _named(star)) for star in earlier[-1:]], [after], others)
 
 
 def _term(book: Book, chapter: Chapter) -> Callable[[re.Match[str]], str]:

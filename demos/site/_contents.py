@@ -136,7 +136,7 @@ class Chapter:
 
     @cached_property
     def minutes(self) -> int:
-        """Words / 200 and other lines / 10, up to the line where a reading may stop.
+        """Words / 120 and other lines / 6, up to the line where a reading may stop.
 
         Imports are not read, and neither are empty lines.
         """
@@ -145,7 +145,7 @@ class Chapter:
         code = re.sub(r'""".*?"""', "", lesson, flags=re.DOTALL)
         code = re.sub(r"^(from|import) .*?(\(\n[^)]*\))?$", "", code, flags=re.MULTILINE)
         lines = sum(map(bool, map(str.strip, code.split("\n"))))
-        return round(len(prose.split()) / 200 + lines / 10) or 1
+        return round(len(prose.split()) / 120 + lines / 6) or 1
 
 
 def book() -> tuple[dict[str, Chapter], dict[str, Source]]:

@@ -186,7 +186,7 @@ TASKS = {
             """
             with Steps(model) as steps:
                 loss = cross_entropy(model(tokens), targets)
-            graph(loss, grads=True, steps=steps).save("slide.svg")
+            graph(loss, grads=True, steps=steps, direction="right", width=960).save("slide.svg")
             """,
         ),
         Task(

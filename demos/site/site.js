@@ -83,6 +83,13 @@ if (evening) {
   all("[rel=next]").forEach((link) => link.addEventListener("click", () => keepAsRead(pageOf(here))));
 }
 
+// ---- A link that opens something in a frame of the page shows the frame.
+
+for (const link of all("a[target]")) {
+  const frame = document.getElementsByName(link.target)[0];
+  if (frame) link.addEventListener("click", () => frame.scrollIntoView({ block: "nearest" }));
+}
+
 // ---- Find: names, chapters and terms, and then the sections whose prose has all words that are
 // typed. Both are scripts, since a page from a file may not fetch.
 

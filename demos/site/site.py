@@ -128,7 +128,7 @@ copy_beside(chosen.out)
 _demos.remove_pages(chosen.out)
 if runtime:
     runtime.copy_to(chosen.out)
-laboratory.write_explorables(chosen.out)
+laboratory.write_explorables(chosen.out, contents.sources())
 
 # %% Checks
 

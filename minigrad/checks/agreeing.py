@@ -111,7 +111,7 @@ def agreement(y: Tensor, *, rng: np.random.Generator | None = None) -> dict[Tens
 class Program:
     """A record that is computed again, from any of its tensors on.
 
-    order  the tensors that require a gradient, each after those that it was computed from
+    `order` has the tensors that require a gradient, each after those that it was computed from
     """
 
     def __init__(self, y: Tensor) -> None:

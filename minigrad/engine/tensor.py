@@ -43,9 +43,9 @@ the array itself. NumPy refuses that:
     Traceback (most recent call last):
     ValueError: output array is read-only
 
-A tensor that never required a gradient is a **constant**. It does not copy your array. If you write
-to your array, the constant changes too, so do not do that between the forward and the backward pass
-(`detect_anomaly` can look for it).
+There is one exception. A tensor that never required a gradient is a **constant**, and it does not
+copy your array. If you write to your array, the constant changes too, so do not do that between the
+forward and the backward pass (`detect_anomaly` can look for it).
 
     >>> a = np.array([1.0, 2.0])
     >>> c = Tensor(a)

@@ -288,7 +288,10 @@ class Folding:
         names = [_title_of(copy, n) for copy in copies]
         numerals = [(re.findall("[0-9]+", x) or [str(k)])[-1] for k, x in enumerate(names, 2)]
         ends = [copy[-1][-1].grad_rms for copy in copies]
-        detail = "like the one before" if len(copies) == 1 else f"{len(copies)} more, alike"
+        kinds = {scope.kind for copy in copies for item in copy if (scope := _scope(item[0], n))}
+        count = len(copies) + 1
+        often = f"{kinds.pop()} × {count}" if len(kinds) == 1 else f"{count} times"
+        detail = f"{often}, with the one before"
         known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
         operations = [v for item in others for v in item]
         self._close("repeat", _title_of(others, n), operations, frame, **known)
@@ -367,12 +370,13 @@ def _title_of(calls: Group, n: int) -> str:
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
     """Return for each vertex v the one that it only rearranges, with the operations in words.
 
-    That is v itself if it computes something. (The last tensor is always drawn.)
+    That is v itself if it computes something. (A result that nothing uses is always drawn.)
     """
+    used = {i for v in vertices for i in v.inputs}
     base: list[int] = []
     moves: list[tuple[str, ...]] = []
     for v in vertices:
-        moved = v.facts.moves and v is not vertices[-1]
+        moved = v.facts.moves and v.number in used
         base.append(base[v.inputs[0]] if moved else v.number)
         how = "transposed" if v.transposes else v.operation
         moves.append((*moves[v.inputs[0]], how) if moved else ())
@@ -387,18 +391,22 @@ def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
 class Drawing:
     """The data of a drawing, which every renderer reads.
 
-    vertices  every tensor of the record, in the order in which they were computed
-    boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
-              arrows between them
-    limits    the gradients at the two ends of the colour scale; None without gradients, and with
-              verdicts, because a box then has the colour of its verdict
-    noise     the leaves whose gradients are 0 but for rounding
-    depth     how many frames may be inside each other; None for all
+    vertices   every tensor of the record, in the order in which they were computed
+    boxes      what is drawn, each box after those from which an arrow leads to it, and `links` the
+               arrows between them
+    limits     the gradients at the two ends of the colour scale; None without gradients, and with
+               verdicts, because a box then has the colour of its verdict
+    noise      the leaves whose gradients are 0 but for rounding
+    depth      how many frames may be inside each other; None for all
+    direction  where a picture's arrows lead: "down" or "right"
+    width      of a picture, in pixels; None for as wide as its boxes need
     """
 
     vertices: Sequence[Vertex]
     limits: Limits | None = None
     depth: int | None = 1
+    direction: str = "down"
+    width: float | None = None
 
     def __post_init__(self) -> None:
         self.boxes, self.links = Folding(self.vertices, self.depth).drawn()

@@ -7,7 +7,7 @@ order in which the tensors were computed. A drawing reads this list, and not the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -115,7 +115,7 @@ class Model:
     not made yet). The key of a leaf is the leaf with the time of its array: `w -= 0.1` gives it
     another array, and earlier results have used the former one.
 
-    names   names that tensors have besides their own
+    `names` has names that tensors have besides their own.
     """
 
     def __init__(self, names: Mapping[Tensor, str] | None = None) -> None:
@@ -185,17 +185,17 @@ class Model:
 
     def behind(
         self,
-        y: Tensor,
+        results: Iterable[Tensor],
         gradients: Mapping[Tensor, Any] | None,
         names: Mapping[Tensor, str],
         verdicts: Mapping[Tensor, Verdict] | None = None,
     ) -> list[Vertex]:
-        """Return the vertices behind y, numbered anew, with gradients, more names and verdicts.
+        """Return the vertices behind results, numbered anew, with gradients, names and verdicts.
 
         If `gradients` is None, each vertex keeps the gradient that was noted.
         """
-        root = self.number_of(y)
-        found, stack = {root}, [root]
+        stack = [self.number_of(y) for y in results]
+        found = set(stack)
         while stack:
             new = set(self.met[stack.pop()].inputs) - found
             found |= new

@@ -40,11 +40,19 @@ Data = dict[str, Any]
 Pass = tuple[str, Drawing, Sequence[Contribution]]
 
 
-def page(passes: Sequence[Pass], *, title: str, steps: bool, at: str | None = None) -> str:
+def page(
+    passes: Sequence[Pass],
+    *,
+    title: str,
+    steps: bool,
+    at: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str:
     """Return the page of one pass, or of two passes that did the same on different numbers.
 
     `steps` is True for a track. The page opens where the gradient of the tensor named `at` goes
-    back. Without JavaScript it shows the drawings.
+    back. `sources` has the addresses of pages that show files. Without JavaScript it shows the
+    drawings.
     ValueError for passes that differ in their operations or contributions, and for a name that no
     result has.
     """
@@ -72,6 +80,7 @@ def page(passes: Sequence[Pass], *, title: str, steps: bool, at: str | None = No
         "legend": limits and {"ends": [f"{x:g}" for x in limits], "colours": legend(limits)},
         "dead": DEAD,
         "lost": LOST,
+        "sources": dict(sources or {}),
         "most": LAID_OUT,
     }
     script, dagre = _read("page.js"), _read("dagre.min.js")

@@ -1,10 +1,10 @@
 """Rendering: the boxes as DOT text, and that as a picture.
 
 Graphviz has laid out graphs for thirty years. So this file only says what there is, in Graphviz's
-DOT language: one statement for each box and each arrow, and a cluster for each layer's frame. The
-`graphviz` package quotes them. Then the system's `dot` draws them if it is on PATH, and otherwise
-`graphviz-pure`, a wheel that contains the same layout engine. Where no program can be started, as
-in a browser, a function can draw (`draw_with`).
+DOT language: one statement for each box and each arrow, and a cluster for each layer's frame. Then
+the system's `dot` draws them if it is on PATH, and otherwise `graphviz-pure`, a wheel that contains
+the same layout engine. Where no program can be started, as in a browser, a function can draw
+(`draw_with`).
 
 With gradients, colour is the size of a gradient; with verdicts, it is whether the gradient is right
 (a wrong one is dashed as well). Without either, a leaf is green and an operation blue. All of this
@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sysconfig
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -60,44 +60,60 @@ TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 def dot_text(drawing: Drawing) -> str:
     """Return the graph in the DOT language; deterministic, one statement a line."""
     font = {"fontname": "Helvetica"}
-    around = {"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.3", "ordering": "in"}
-    digraph = _graphviz().Digraph(
-        graph_attr=around | font | {"fontsize": "10", "labelloc": "b"},
-        node_attr=font | {"fontsize": "11", "margin": "0.1,0.05"},
-        edge_attr={"arrowsize": "0.6", "color": "#555555"} | font,
-    )
-    digraph.edge_attr |= {"fontsize": "9", "fontcolor": "#444444"}
+    around = {"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.3", "ordering": "in"} | font
+    around |= {"fontsize": "10", "labelloc": "b"}
     if said := _legend(drawing):
-        digraph.graph_attr["label"] = said
-    _write(digraph, drawing, spoken(drawing.vertices), drawing.boxes, ())
-    return str(digraph.source)
+        around["label"] = said
+    if drawing.direction == "right":
+        around["rankdir"] = "LR"
+    if drawing.width is not None:  # in inches, and as high as it needs to be
+        around["size"] = f"{drawing.width / 96:g},1000!"
+    arrows = {"arrowsize": "0.6", "color": "#555555", "fontsize": "9", "fontcolor": "#444444"}
+    defaults = {
+        "graph": around,
+        "node": font | {"fontsize": "11", "margin": "0.1,0.05"},
+        "edge": arrows | font,
+    }
+    lines = [f"\t{_statement(what, look)}" for what, look in defaults.items()]
+    lines += _lines(drawing, spoken(drawing.vertices), drawing.boxes, ())
+    return "\n".join(["digraph {", *lines, "}", ""])
 
 
-def _write(
-    digraph: Any,
-    drawing: Drawing,
-    names: Sequence[str],
-    boxes: Sequence[Box],
-    frame: tuple[str, ...],
-) -> None:
-    """Write the boxes of a frame, the frames within it as clusters, and its arrows."""
+def _statement(what: str, attributes: Mapping[str, str]) -> str:
+    """Return a statement of DOT. Text in quotes is text; <…> are labels that this file wrote."""
+    quoted = {
+        name: text if text.startswith("<") else '"' + text.replace('"', '\\"') + '"'
+        for name, text in sorted(attributes.items())
+    }
+    pairs = [f"{name}={text}" for name, text in quoted.items()]
+    return f"{what} [{' '.join(pairs)}]" if pairs else what
+
+
+def _lines(
+    drawing: Drawing, names: Sequence[str], boxes: Sequence[Box], frame: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield the boxes of a frame, the frames within it as clusters, and its arrows."""
     depth = len(frame)
+    indent = "\t" * (depth + 1)
     for within, run in groupby(boxes, key=lambda box: box.frame[: depth + 1]):
         inner = list(run)
         if within == frame:
             for box in inner:
-                digraph.node(box.id, _label(box, drawing, names), **_style(box, drawing))
+                look = {"label": _label(box, drawing, names)} | _style(box, drawing)
+                yield f"{indent}{_statement(box.id, look)}"
             continue
         name = f"{inner[0].id}_{depth}"
-        with digraph.subgraph(name=f"cluster_{name}") as cluster:
-            look = {"style": "dashed,rounded", "color": "#777777", "id": f"f{name}"}
-            cluster.attr(label=_plain(within[-1]), labelloc="t", labeljust="l", **look)
-            _write(cluster, drawing, names, inner, within)
+        look = {"style": "dashed,rounded", "color": "#777777", "id": f"f{name}"}
+        look |= {"label": _plain(within[-1]), "labelloc": "t", "labeljust": "l"}
+        yield f"{indent}subgraph cluster_{name} {{"
+        yield f"{indent}\t{_statement('graph', look)}"
+        yield from _lines(drawing, names, inner, within)
+        yield f"{indent}}}"
     inside = {box.id: box.frame[: depth + 1] for box in boxes}
     for link in drawing.links:  # (words of an arrow then stay in its frame)
         a, b = inside.get(link.source), inside.get(link.target)
         if a is not None and b is not None and (a == frame or a != b):
-            digraph.edge(link.source, link.target, **_arrow(link, drawing))
+            yield f"{indent}{_statement(f'{link.source} -> {link.target}', _arrow(link, drawing))}"
 
 
 def _arrow(link: Link, drawing: Drawing) -> dict[str, str]:
@@ -192,7 +208,8 @@ def _legend(drawing: Drawing) -> str:
         cells = [f'<TD BGCOLOR="{c}" WIDTH="20" HEIGHT="12"></TD>' for c in legend(drawing.limits)]
         rows.append(f"<TR><TD>{low:g} </TD>{''.join(cells)}<TD> {high:g}</TD></TR>")
         said.insert(0, "RMS of the gradient, on a logarithmic scale")
-        said.append("arrows: forward; the gradient goes back, upwards")
+        where = "upwards" if drawing.direction == "down" else "to the left"
+        said.append(f"arrows: forward; the gradient goes back, {where}")
     lines = [line for sentence in said for line in textwrap.wrap(sentence, 60)]
     rows += [f'<TR><TD COLSPAN="9">{html.escape(line)}</TD></TR>' for line in lines]
     if not rows:
@@ -207,17 +224,8 @@ def _text(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape a text for a plain label, where Graphviz reads &lt; as <."""
-    escaped: str = _graphviz().escape(html.escape(text, quote=False))
-    return escaped
-
-
-def _graphviz() -> Any:
-    try:
-        import graphviz
-    except ImportError:
-        raise ImportError("drawing a graph needs graphviz: pip install graphviz") from None
-    return graphviz
+    """Escape a text for a plain label, in which Graphviz reads &lt; and doubled backslashes."""
+    return html.escape(text, quote=False).replace("\\", "\\\\")
 
 
 # ---------------------------------------------------------------- the picture
@@ -238,7 +246,7 @@ def draw_with(layout: Layout | None) -> None:
 
 
 def render(drawing: Drawing, format: str) -> bytes:
-    """Draw a graph as "svg" or "png". ImportError, with what to install, if there is no program."""
+    """Draw a graph as "svg", "png" or "pdf". ImportError, with what to install, if none can."""
     refuse_many("boxes in a picture", len(drawing.boxes))
     if _layout is not None:
         if format != "svg":
@@ -247,23 +255,42 @@ def render(drawing: Drawing, format: str) -> bytes:
             )
         svg, layout = _layout(dot_text(drawing))
         return _finished(svg.encode(), layout.encode(), drawing)
-    scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
-    program = shutil.which("dot") or shutil.which("graphviz-pure", path=scripts)
-    if program is None:
+    if format == "pdf" and shutil.which("dot") is None:
         raise ImportError(
-            "drawing needs a Graphviz program, and neither the system's dot nor graphviz-pure is "
-            "here: pip install graphviz-pure"
+            "a .pdf needs the system's dot, which is not on PATH: install Graphviz "
+            "(graphviz.org/download), or save the graph as .svg"
         )
+    program = _program()
+    if program is None:
+        raise ImportError(missing())
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
-    wanted = ["-Tsvg", "-Tjson"] if format == "svg" else ["-Tpng", "-Gdpi=110"]
+    dpi = 110 if drawing.width is None else 96
+    options = {"svg": ["-Tsvg", "-Tjson"], "png": ["-Tpng", f"-Gdpi={dpi}"], "pdf": ["-Tpdf"]}
     source = dot_text(drawing).encode()
-    done = subprocess.run([program, *wanted], input=source, capture_output=True, check=False)
+    done = subprocess.run(
+        [program, *options[format]], input=source, capture_output=True, check=False
+    )
     if done.returncode or not done.stdout:
         raise RuntimeError(f"{program} could not draw the graph: {done.stderr.decode().strip()}")
-    if format == "png":
+    if format != "svg":
         return done.stdout
     picture, end, lengths = done.stdout.partition(b"</svg>")
     return _finished(picture + end, lengths, drawing)
+
+
+def _program() -> str | None:
+    scripts = sysconfig.get_path("scripts")  # (pip puts graphviz-pure there, perhaps off PATH)
+    return shutil.which("dot") or shutil.which("graphviz-pure", path=scripts)
+
+
+def missing() -> str:
+    """Return a sentence that says what is missing for a picture; "" if a picture can be drawn."""
+    if _layout is not None or _program() is not None:
+        return ""
+    return (
+        "drawing needs a Graphviz program, and neither the system's dot nor graphviz-pure is "
+        "here: pip install graphviz-pure"
+    )
 
 
 def picture(drawing: Drawing) -> str | None:

@@ -36,10 +36,11 @@ gradient back, keeps the record and writes no `.grad`. Both are the engine's own
 
 from __future__ import annotations
 
+import html
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -63,6 +64,8 @@ from minigrad.graphs.variable_names import Variable, line_of, named
 from minigrad.graphs.worked import Contribution, worked
 from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
+
+TITLE = "Both passes, step by step"  # of a page without another
 
 
 class Steps:
@@ -226,9 +229,10 @@ class Steps:
         *,
         beside: Steps | None = None,
         titles: tuple[str, str] = ("", ""),
-        title: str = "Both passes, step by step",
+        title: str = TITLE,
         at: str | None = None,
         limits: Limits | None = None,
+        sources: Mapping[str, str] | None = None,
     ) -> Path:
         """Write a page (.html) on which a reader walks through both passes.
 
@@ -237,6 +241,8 @@ class Steps:
         at       the name of a result: the page opens where its gradient goes back. By default it
                  opens at the step of which the smallest share of the gradient arrives
         limits   the gradients at the ends of the scale
+        sources  the addresses of pages that show files, as {"demos/one.py": "one.html"}: a step's
+                 line 12 of this file is a link to one.html#L12
 
         The file is written whole or not at all. ValueError for another ending, if there was not
         exactly one backward pass, for more than 5,000 operations, and for passes that did not do
@@ -245,6 +251,26 @@ class Steps:
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"steps are saved as .html: {path.name!r} is not")
+        return write_whole(path, self._page(beside, titles, title, at, limits, sources))
+
+    def _repr_html_(self) -> str | None:
+        """Return the page in a frame, which a notebook shows; None where `save` would refuse."""
+        with suppress(ValueError):
+            return (
+                '<iframe sandbox="allow-scripts" style="width: 100%; height: 40rem; border: 0" '
+                f'title="{TITLE}" srcdoc="{html.escape(self._page())}"></iframe>'
+            )
+        return None
+
+    def _page(
+        self,
+        beside: Steps | None = None,
+        titles: tuple[str, str] = ("", ""),
+        title: str = TITLE,
+        at: str | None = None,
+        limits: Limits | None = None,
+        sources: Mapping[str, str] | None = None,
+    ) -> str:
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
@@ -264,4 +290,4 @@ class Steps:
             (name, Drawing(each.vertices, limits), each.contributions)
             for name, each in zip(titles, both, strict=False)
         ]
-        return write_whole(path, page(passes, title=title, steps=True, at=at))
+        return page(passes, title=title, steps=True, at=at, sources=sources)

@@ -73,6 +73,15 @@ def test_a_run_is_as_in_the_book_and_runs_what_is_above_first(tab):
     assert run(tab, 0).startswith("As in the book, ")
 
 
+def test_a_page_that_runs_is_printed_without_its_buttons(tab, request):
+    tab.go(SOFTMAX)
+    tab.page.emulate_media(media="print")
+    request.addfinalizer(lambda: tab.page.emulate_media(media="screen"))
+    shown = "s => [...document.querySelectorAll(s)].some((part) => part.checkVisibility())"
+    assert tab.js(shown, "h1") and tab.js(shown, "p")
+    assert not any(tab.js(shown, part) for part in (".facts .runs", ".bar", ".evening"))
+
+
 def test_what_is_not_as_in_the_book_is_marked_line_by_line(tab):
     changed = "import minigrad\nsoftmax = lambda x: minigrad.softmax(x) * 2"
     tab.js(AS_NEW)

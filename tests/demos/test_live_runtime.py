@@ -76,7 +76,7 @@ def test_the_code_is_the_project_and_what_draws():
     assert code == _runtime.our_code()
     names = set(zipfile.ZipFile(io.BytesIO(code)).namelist())
     needed = {"minigrad/ops/softmaxes.py", "minigrad/graphs/web/page.js", "attention/masks.py"}
-    needed |= {"demos/live/_reader.py", "demos/learn/exercises/e01_slope.py", "graphviz/graphs.py"}
+    needed |= {"demos/live/_reader.py", "demos/learn/exercises/e01_slope.py"}
     assert needed <= names
     assert not [name for name in names if "__pycache__" in name or name.startswith("demos/site")]
 

@@ -33,8 +33,8 @@ def folder(tmp_path_factory):
     contents = Book(*book())
     pages = explore(contents)
     assert [page.file for page in pages] == FILES
-    pages.append(page_of_chapter(contents, contents.chapters["3.6"]))
-    write_explorables(folder)
+    pages += [page_of_chapter(contents, contents.chapters[n]) for n in ("3.6", "13")]
+    write_explorables(folder, contents.sources())
     for page in pages:
         (folder / page.file).write_text(document(page, "a footer"), encoding="utf-8")
     copy_beside(folder)
@@ -271,3 +271,13 @@ def test_attentions_weights_are_a_map_for_each_head(visit):
     steps.click(".box:has-text('weights#1')")
     found = steps.locator("figure:has(figcaption:text('gradient of weights')) table")
     assert found.count() == 4 and found.first.locator("tr").count() == 4
+
+
+def test_a_step_leads_to_its_line_of_source(visit):
+    link = visit("gpt.html").frame("stepper").locator("#more a").first
+    page, (file, number) = link.page, link.inner_text().split(", line ")
+    link.click()
+    page.wait_for_url(f"**/13-multi-head-attention.html#L{number}")
+    line = (ROOT / file).read_text("utf-8").splitlines()[int(number) - 1]
+    shown = page.locator(f"#L{number}").inner_text().split("  #")[0].strip()
+    assert shown and shown in line

@@ -197,7 +197,7 @@ if (missing) {
   consoles.forEach((each) => each.after(make("p", { className: "status", textContent: why })));
 }
 if (blocks.length) {
-  const words = "The examples on this page run here: each has Run and Edit.";
+  const words = "The examples (>>>) on this page run here: each has Run and Edit.";
   const cost = remembered(LOADED) ? [] : [make("span", { className: "cost", textContent: ` (Python: ${live.cost}.)` })];
   document.querySelector(".facts").append(make("div", { className: "runs" }, words, ...cost));
   const command = `python -m ${document.body.dataset.module}`;

@@ -29,7 +29,7 @@ def draws(rng, d_k):
 
 
 def symptom(scores, rng):
-    """At a large width one key gets nearly all weight, half of the queries almost no gradient."""
+    """With a large d_k half of the queries get almost no gradient: one weight is nearly 1."""
     seen = {}
     for d_k in (4, 64, 1024):
         q, k = draws(rng, d_k)

@@ -481,12 +481,18 @@
     });
     if (c.source !== null) rule(c.source, c);
   }
+  // Returns "one.py, line 12" as a link to the file's page, if there is one.
+  function linked(line) {
+    const [file, number] = line.split(", line "), address = data.sources[file];
+    return address ? make("a", {href: `${address}#L${number}`, target: "_top"}, line) : line;
+  }
   // Where the step stands, and the whole rule.
   function rule(n, c) {
     const v = main.vertices[n], f = v.formula;
     const line = (...text) => { if (text.join("")) $("more").append(make("p", {}, ...text)); };
     const each = f => [...new Set(passes.map(f))].filter(Boolean).join(" | ");
-    line(each(pass => [pass.vertices[n].modules ? `in ${pass.vertices[n].modules[pass.vertices[n].modules.length - 1]}` : "", pass.vertices[n].line || ""].filter(Boolean).join(", ")));
+    const layer = each(pass => pass.vertices[n].modules ? `in ${pass.vertices[n].modules[pass.vertices[n].modules.length - 1]}` : "");
+    line(layer, layer && v.line ? ", " : "", v.line ? linked(v.line) : "");
     if (c && c.summed) line(each(pass => contribution(pass, now().main).summed || ""));
     if (!f) return;
     const inputs = v.inputs.map((i, k) => `${f.letters[k] || "x"} = ${main.names[i]} ${shape(main.vertices[i].value)}`);
