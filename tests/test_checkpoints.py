@@ -188,7 +188,7 @@ def test_several_optimizers_are_in_one_checkpoint_and_all_of_them_go_on_or_none(
     for wrong, words in (
         ([sgd, adam], "does not fit: this state is of Adam of 2 parameters, and not of SGD"),
         ([adam, plain], "of SGD of 2 parameters in 2 groups, and not of SGD of 2 parameters$"),
-        (adam, r"holds 2 optimizer\(s\), and 1 are to be set"),
+        ([adam], r"holds 2 optimizer\(s\), and 1 are to be set"),
         ([adam, sgd, adam], r"holds 2 optimizer\(s\), and 3 are to be set"),
     ):
         with pytest.raises(ValueError, match=words):

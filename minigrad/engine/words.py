@@ -55,8 +55,8 @@ A row of your own teaches every Tensor a word (chapter 1.3 explains this rule):
     Tensor([ 2., 16.], node=exp2)
     >>> del RECORDED[np.exp2]
 
-(A type checker knows only what NumPy declares: np.exp(t) is an array to it. To it as well as in
-truth, minigrad.exp(t) is a Tensor.)
+(A type checker reads what NumPy declares, and takes np.exp(t) for an array. It knows that
+minigrad.exp(t) is a Tensor.)
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", covariant=True)
 
-    # (A method forward(self, x: P.args) would be plainer here, and ends mypy 2.4 without a word.)
+    # (If forward were a method here, of a ParamSpec, mypy 2.4 would crash on isinstance(f, Module)
+    # of a function f.)
     class _HasForward(Protocol[F]):
         @property
         def forward(self) -> F: ...

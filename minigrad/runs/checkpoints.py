@@ -62,8 +62,8 @@ def save_checkpoint(
     optimizers = _by_part(optimizer)
     _refuse_another_kind(rng)
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
-    for part, each in optimizers.items():
-        arrays |= {f"{part}.{name}": array for name, array in each.state_dict(model).items()}
+    for part, member in optimizers.items():
+        arrays |= {f"{part}.{name}": array for name, array in member.state_dict(model).items()}
     drawn = None if rng is None else rng.bit_generator.state
     about = json.dumps({"facts": facts, "rng": drawn}, default=_of_pythons)
     written = f"{_fingerprint(arrays, about)} {about}"
@@ -98,17 +98,17 @@ def load_checkpoint(
         held = len(parts) - 1 or "no"
         raise ValueError(f"{path} holds {held} optimizer(s), and {len(optimizers)} are to be set")
     before, drawn = model.state_dict(), None if rng is None else rng.bit_generator.state
-    former = {part: each.state_dict() for part, each in optimizers.items()}
+    former = {part: member.state_dict() for part, member in optimizers.items()}
     try:
         model.load_state_dict(parts["model"])
         if rng is not None:
             rng.bit_generator.state = about["rng"]
-        for part, each in optimizers.items():
-            each.load_state_dict(parts[part], model)
+        for part, member in optimizers.items():
+            member.load_state_dict(parts[part], model)
     except ValueError as error:
         model.load_state_dict(before)
-        for part, each in optimizers.items():
-            each.load_state_dict(former[part])
+        for part, member in optimizers.items():
+            member.load_state_dict(former[part])
         if rng is not None and drawn is not None:
             rng.bit_generator.state = drawn
         raise ValueError(f"{path} does not fit: {error}") from None
@@ -124,12 +124,13 @@ def _by_part(optimizer: Any) -> dict[str, Optimizer]:
     """Return the optimizers by the first word of their names in the file; TypeError for others."""
     if optimizer is None:
         return {}
-    several = isinstance(optimizer, list | tuple)
-    named = {f"optimizer{i}": each for i, each in enumerate(optimizer)} if several else {}
-    for each in named.values() if several else [optimizer]:
-        if not isinstance(each, Optimizer):
-            raise TypeError(f"optimizer= is an Optimizer, or a list of them: got {each!r:.40}")
-    return named or {"optimizer": optimizer}
+    members = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
+    for member in members:
+        if not isinstance(member, Optimizer):
+            raise TypeError(f"optimizer= is an Optimizer, or a list of them: got {member!r:.40}")
+    if len(members) == 1:
+        return {"optimizer": members[0]}
+    return {f"optimizer{i}": member for i, member in enumerate(members)}
 
 
 def _refuse_another_kind(rng: Any) -> None:
