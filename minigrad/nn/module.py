@@ -48,22 +48,13 @@ from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
 
 if TYPE_CHECKING:
-    from typing import Protocol, TypeVar
+    from typing import ParamSpec, Protocol, TypeVar
 
-    F = TypeVar("F", covariant=True)
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
 
-    # (If forward were a method here, of a ParamSpec, mypy 2.4 would crash on isinstance(f, Module)
-    # of a function f.)
-    class _HasForward(Protocol[F]):
-        @property
-        def forward(self) -> F: ...
-
-    class _CallsForward:
-        @overload
-        def __get__(self, module: _HasForward[F], kind: Any) -> F: ...
-        @overload
-        def __get__(self, module: object, kind: Any) -> Callable[..., Any]: ...
-        def __get__(self, module: Any, kind: Any) -> Any: ...
+    class _HasForward(Protocol[P, R]):
+        def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
 
 
 class Module:
@@ -115,14 +106,15 @@ class Module:
                 raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
             return super().__getattribute__(name)  # raises Python's error; a property runs again
 
-        def __call__(self, *args: Any, **options: Any) -> Any:
-            """Compute the layer's output: every subclass defines this, or forward(…)."""
-            if not hasattr(self, "forward"):
-                raise NotImplementedError(f"{type(self).__name__} defines no __call__")
-            return self.forward(*args, **options)
-
-    else:
-        __call__ = _CallsForward()  # for a type checker: its type is that of forward(…)
+    @overload  # (for a type checker: what forward(…) returns, if the class has it)
+    def __call__(self: _HasForward[P, R], *args: P.args, **options: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Compute the layer's output: every subclass defines this, or forward(…)."""
+        if not hasattr(self, "forward"):
+            raise NotImplementedError(f"{type(self).__name__} defines no __call__")
+        return self.forward(*args, **options)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every parameter with its dotted name, in the order the attributes were set.
