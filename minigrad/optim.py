@@ -280,7 +280,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and p ← (1 - lr · weight_decay) p before it, apart from the gradient.
 
-    weight_decay  each step multiplies a weight by 1 - lr · weight_decay
+    Each step multiplies a weight by 1 - lr · weight_decay.
 
     Biases and the gains of norms, which have one axis, are mostly left as they are. They get a
     group of their own, in which an option has another value:

@@ -82,7 +82,7 @@ def embedding(weight: Any, indices: Any, *, padding_idx: int | None = None) -> T
     It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
     Unlike `weight[indices]` it refuses negative indices, because no token has one.
 
-    padding_idx  the token that stands for nothing: its vector is 0, and its row gets no gradient
+    The token `padding_idx` stands for nothing: its vector is 0, and its row gets no gradient.
 
     >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
     np.float64(14.0)
