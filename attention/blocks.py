@@ -46,7 +46,7 @@ import numpy as np
 
 from attention.cache import KVCache
 from attention.multi_head import MultiHeadAttention
-from minigrad import Tensor, no_grad, relu, silu
+from minigrad import Tensor, no_grad, recompute, relu, silu
 from minigrad.nn import Dropout, LayerNorm, Linear, Module
 
 Array = np.ndarray[Any, Any]
@@ -104,6 +104,8 @@ class Block(Module):
     norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
     dropout           the probability with which a number that a sublayer adds to x is dropped while
                       training (section 5.4 of the paper); it needs rng
+    recompute         whether the block keeps its input alone for the backward pass, and computes
+                      the rest again there (chapter 2.4). It may be set later
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Block(Module):
         norm_first: bool = False,
         norm: Callable[[int], Module] = LayerNorm,
         dropout: float = 0.0,
+        recompute: bool = False,
         rng: Any = None,
     ) -> None:
         if not isinstance(attention, Module):
@@ -130,6 +133,7 @@ class Block(Module):
         self.norm_cross = norm(d_model) if cross is not None else None
         self.norm_feed_forward = norm(d_model)
         self.norm_first = norm_first
+        self.recompute = recompute
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(
@@ -141,22 +145,29 @@ class Block(Module):
         memory_mask: Any = None,
         score_bias: Any = None,
         cache: KVCache | None = None,
+        positions: Any = None,
     ) -> Tensor:
         """(…, T, d_model) and, for cross-attention, memory (…, S, d_model) → (…, T, d_model)
 
-        mask and score_bias are for self-attention, memory_mask is for cross-attention.
+        memory_mask is for cross-attention. The other options are for self-attention, and are those
+        of `MultiHeadAttention`.
         """
         if (memory is None) != (self.cross is None):
             raise TypeError("a block with cross-attention needs a memory, and others take none")
-        x = self._residual(
-            x,
-            self.norm_attention,
-            lambda x: self.attention(x, mask=mask, score_bias=score_bias, cache=cache),
-        )
-        if self.cross is not None:
-            cross = self.cross
-            x = self._residual(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
-        return self._residual(x, self.norm_feed_forward, self.feed_forward)
+        options = {"mask": mask, "score_bias": score_bias, "cache": cache}
+        if positions is not None:  # (attention of another kind need not know them)
+            options["positions"] = positions
+
+        def applied(x: Tensor, memory: Tensor | None) -> Tensor:
+            x = self._residual(x, self.norm_attention, lambda x: self.attention(x, **options))
+            if self.cross is not None:
+                cross = self.cross
+                x = self._residual(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
+            return self._residual(x, self.norm_feed_forward, self.feed_forward)
+
+        if self.recompute and cache is None:
+            return recompute(drawing_the_same(applied, self), x, memory)
+        return applied(x, memory)
 
     def _residual(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Return x + f(norm(x)) for a sublayer f, or norm(x + f(x)); dropout is before the sum."""
@@ -167,7 +178,36 @@ class Block(Module):
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the weights of a stack of blocks, and refusals.
+# What follows: dropout in a block that is computed again, the weights of a stack of blocks, and
+# refusals.
+
+
+def drawing_the_same(f: Callable[..., Tensor], module: Module) -> Callable[..., Tensor]:
+    """Return f with the module's Dropouts drawing in each later call what they drew in the first.
+
+    The first call keeps the state of each of their generators. A later one sets these states, and
+    puts the generators back afterwards, so that they go on from where they were.
+    """
+    dropouts = [m for m in module.modules() if isinstance(m, Dropout) and m.p and m.training]
+    sources = [*{m.rng.bit_generator for m in dropouts if m.rng}]  # one that is shared is here once
+    first: list[Any] = []  # the states before the first call
+
+    def run(*xs: Any) -> Tensor:
+        now = [source.state for source in sources]
+        if not first:
+            first.extend(now)
+            return f(*xs)
+        set_states(first)
+        try:
+            return f(*xs)
+        finally:
+            set_states(now)
+
+    def set_states(states: list[Any]) -> None:
+        for source, state in zip(sources, states, strict=True):
+            source.state = state
+
+    return run
 
 
 def block_weights(blocks: Sequence[Block], x: Tensor, *, mask: Any = None) -> list[Array]:

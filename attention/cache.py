@@ -28,11 +28,17 @@ mask=causal_mask(T, cache.length + T), without which each would see those after 
 
 from __future__ import annotations
 
+from typing import Any
+
 from minigrad import Tensor, concatenate
 
 
 class KVCache:
     """The keys and values of the positions that a layer has seen, for use in later steps.
+
+    k, v  Tensors (…, H_kv, S, d_k) and (…, H_kv, S, d_v), or None as long as the cache is empty
+    real  which of the S positions are tokens, boolean (B, S), if the model was given padding; None
+          if all are. The model keeps it here and masks the keys of padding in each later step
 
     They stay right if the mask is causal, the parameters do not change and there is no dropout.
     Pass the same cache to the same layer at each step, with the new positions alone (another batch
@@ -43,6 +49,7 @@ class KVCache:
     def __init__(self) -> None:
         self.k: Tensor | None = None
         self.v: Tensor | None = None
+        self.real: Any = None
 
     @property
     def length(self) -> int:

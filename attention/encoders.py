@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Array
-from attention.masks import mean_over_positions
+from attention.masks import check_real, mean_over_positions, real_positions, without_padding
 from attention.positions import LearnedPositions
 from attention.transformer import Encoder
 from minigrad import Tensor, gelu
@@ -48,14 +48,22 @@ class TextEncoder(Module):
         self.norm = norm
         self.encoder = encoder
 
-    def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
-        """Return a vector for each token. kinds (B, S): 0 by default; mask (B, 1, S): padding's."""
-        return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
+    def __call__(
+        self, tokens: Any, *, kinds: Any = None, mask: Any = None, real: Any = None
+    ) -> Tensor:
+        """Return a vector for each token. kinds (B, S): 0 by default; mask (B, 1, S): padding's.
 
-    def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
+        real, boolean (B, S), says which tokens are not padding. It makes that mask, and counts
+        positions from each text's first token: padding may be on either side.
+        """
+        x = self.embed(tokens, kinds, real)  # (B, S, d_model)
+        return self.encoder(x, mask=without_padding(mask, real))  # (B, S, d_model)
+
+    def embed(self, tokens: Any, kinds: Any = None, real: Any = None) -> Tensor:
         """Return tokens, positions and kinds, added and normalised.   → (B, S, d_model)"""
+        places = 0 if real is None else real_positions(check_real(real, tokens))  # (B, S)
         kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
-        x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
+        x = self.positions(self.tokens(tokens) + self.kinds(kinds), places)  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
     def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:

@@ -14,23 +14,37 @@ token.
 (`KVCache`) each step computes the new position alone. `translate` computes every position anew:
 its beams change places, and a cache would have to follow them.
 
+**Prompts of unequal length** are padded on the left, since the next token is read off the last
+column. No token may look at the padding, and positions are counted from each prompt's first token:
+otherwise the prompt would begin in the middle of a text. Then each prompt gets the tokens that it
+gets alone. (Its scores differ by rounding, since sums over more keys are taken in another order.)
+
+    >>> from attention.models import llama
+    >>> model = llama(11, d_model=8, num_heads=4, num_blocks=2, rng=np.random.default_rng(0))
+    >>> texts = generate(model, [[1, 2, 3], [4]], 2, temperature=0)
+    >>> [np.array_equal(text, generate(model, [text[:-2]], 2, temperature=0)[0]) for text in texts]
+    [True, True]
+
 Legend: B batch, T tokens so far, S tokens of a source, V tokens in the vocabulary, d_model
 features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from attention.blocks import refuse_dropout
+from attention.masks import left_padded
 from attention.models import GPT
+from attention.scaled_dot_product import Mask
 from attention.transformer import Transformer
 from minigrad import Tensor, as_number, log_softmax, no_grad
 
 Array = np.ndarray[Any, Any]
+Generators = np.random.Generator | Sequence[np.random.Generator] | None
 
 
 def stream(
@@ -43,11 +57,15 @@ def stream(
     top_p: float | None = None,
     end: int | None = None,
     cached: bool = True,
-    rng: np.random.Generator | None = None,
+    rng: Generators = None,
 ) -> Iterator[Array]:
     """Yield the tokens after a prompt, one step at a time.   (B, T) → max_new_tokens times (B,)
 
+    prompt       integers (B, T), or a list of B prompts of unequal length, each of which gets the
+                 tokens that it gets alone
     temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
+    rng          a generator for all rows, or a list of one for each: then what is drawn for a row
+                 does not depend on the other rows
     top_k        draw from the k best tokens; None means from all
     top_p        draw from the fewest tokens that have probability p together
     end          the token after which a text stops. A row of the batch that has ended gets `end`
@@ -56,39 +74,54 @@ def stream(
     cached       False computes every position anew at each step: slower, with results that are
                  equal but for rounding
 
-    So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
-    equal length, without padding. An error is raised at the step that meets it: for a model that
-    drops at random at the first one, for a text that outgrows the model's positions where it does.
+    So a program can print a text while it is written: `for token in stream(…)`. An error is raised
+    at the step that meets it: for a model that drops at random at the first one, for a text that
+    outgrows the model's positions where it does (ValueError, as for an empty prompt).
     """
     refuse_dropout(model)
     max_new_tokens = as_number("max_new_tokens", max_new_tokens, 0, whole=True)
     if end is not None:
         end = as_number("end", end, 0, model.tokens.weight.shape[0], whole=True)
-    new = _texts(prompt)  # (B, T)
+    new, real = _prompts(prompt)  # (B, T), and where it is not padding, or None
     caches = model.caches() if cached else None
     ended = np.zeros(len(new), bool)  # (B,)
     for _ in range(max_new_tokens):
+        padding = {} if real is None else {"real": real}
         with no_grad():  # (it ends before the yield: the caller goes on with a record)
-            logits = model(new, caches=caches).data[:, -1]  # (B, V)
+            logits = model(new, caches=caches, **padding).data[:, -1]  # (B, V)
         chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)  # (B,)
         if end is not None:
             chosen = np.where(ended, end, chosen)
             ended = chosen == end  # (B,)
         new = np.concatenate([new[:, :0] if cached else new, chosen[:, None]], axis=1)
+        if real is not None:  # an ended text is not read on, so it outgrows no positions
+            real = np.concatenate([real[:, :0] if cached else real, ~ended[:, None]], axis=1)
         yield chosen
         if end is not None and ended.all():
             return
 
 
-def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> Array:
+def generate(model: GPT, prompt: Any, max_new_tokens: int, **options: Any) -> Any:
     """Continue the prompt by max_new_tokens tokens.   (B, T) → (B, T + max_new_tokens)
 
     The options are those of `stream`, whose steps it joins. With `end` it stops when the last text
     has ended, and the other rows are filled with `end`.
+
+    Of a list of prompts of unequal length it returns a list of arrays (T_b + new tokens,), each as
+    it would be alone, and so with its first `end` as its last token.
     """
-    tokens = _texts(prompt)
-    steps = stream(model, tokens, max_new_tokens, **options)
-    return np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
+    tokens, real = _prompts(prompt)  # (B, T), and where it is not padding, or None
+    steps = stream(model, prompt, max_new_tokens, **options)
+    texts = np.concatenate([tokens, *(chosen[:, None] for chosen in steps)], axis=1)
+    if real is None:
+        return texts
+    T = tokens.shape[1]
+    alone = []
+    for row, is_real in zip(texts, real, strict=True):
+        ends = T + np.flatnonzero(row[T:] == options.get("end"))  # those of the prompt stop nothing
+        last = ends[0] if len(ends) else len(row) - 1
+        alone.append(row[is_real.argmax() : last + 1])
+    return alone
 
 
 def choose(
@@ -97,7 +130,7 @@ def choose(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-    rng: np.random.Generator | None,
+    rng: Generators,
 ) -> Array:
     """Choose one token for each row of scores.   (B, V) → (B,)
 
@@ -115,7 +148,7 @@ def choose(
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
     so_far = p.cumsum(axis=-1)  # the last is 1 but for rounding, and no draw may exceed it
-    passed = so_far > rng.random((len(p), 1)) * so_far[:, -1:]
+    passed = so_far > _drawn(rng, len(p)) * so_far[:, -1:]
     return np.asarray(passed.argmax(axis=-1))
 
 
@@ -222,6 +255,21 @@ def _beam_search(
     if not finished:
         finished = [(total / max(len(tokens) - 1, 1), tokens[1:]) for total, tokens in beams]
     return max(finished, key=lambda sentence: sentence[0])[1]
+
+
+def _drawn(rng: Any, rows: int) -> Array:
+    """Draw a number of [0, 1) for each row, from one generator or the row's own.   → (rows, 1)"""
+    if not isinstance(rng, list | tuple):
+        return np.asarray(rng.random((rows, 1)))
+    if len(rng) != rows:
+        raise ValueError(f"rng is one generator, or one for each of {rows} texts: got {len(rng)}")
+    return np.array([[generator.random()] for generator in rng])
+
+
+def _prompts(prompt: Any) -> tuple[Array, Mask | None]:
+    """Return the prompts as integers (B, T), and where they are not padding, if some are."""
+    tokens, real = left_padded(prompt)
+    return _texts(tokens), real
 
 
 def _texts(tokens: Any) -> Array:

@@ -13,6 +13,10 @@ anything that broadcasts to the scores. (Where these have an axis of heads, (B, 
 (B, S), True at tokens and False at padding, is not a mask yet: `padding_mask` makes (B, 1, S) of
 it. For B = T it would be taken for (T, S), without an error. Masks combine with `&`.
 
+A model that counts positions must also know where a text begins. So the models of chapter 15 take
+that boolean itself, as `real=`. They make the mask of it, and a token's position is the number of
+real tokens before it. What is computed at padding is finite, and no token depends on it.
+
 The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
 attention need not copy them; any other mask it copies.
 
@@ -36,6 +40,8 @@ import numpy as np
 
 from attention.scaled_dot_product import Mask, check_mask
 from minigrad import Tensor, as_number, where
+
+Array = np.ndarray[Any, Any]
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -103,6 +109,76 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     kept = np.broadcast_to(mask, each).swapaxes(-1, -2)  # (B, S, 1)
     number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
     return where(kept, x, 0).sum(axis=-2) / number  # type: ignore[no-any-return]  # (B, d_model)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: padding as the models of chapter 15 take it.
+
+
+def real_positions(real: Mask) -> Array:
+    """Return how many real tokens come before each position, its place in its text. → (B, S)
+
+    Padding before a text gets 0, and padding after it the place of the text's last token: an
+    integer that a table of learned positions has.
+
+    >>> from attention.masks import real_positions
+    >>> real_positions(np.array([[False, False, True, True], [True, True, True, False]]))
+    array([[0, 0, 0, 1],
+           [0, 1, 2, 2]])
+    """
+    return np.asarray(np.maximum(real.cumsum(axis=-1) - 1, 0))  # (B, S)
+
+
+def without_padding(mask: Any, real: Any) -> Any:
+    """Return the mask without the keys of padding.   (T, S) or (B, T, S), (B, S) → (B, T, S)
+
+    mask None allows all keys, and real None means that none is padding.
+    """
+    if real is None:
+        return mask
+    keys = padding_mask(real, np.shape(real)[-1])  # (B, 1, S)
+    return keys if mask is None else _read_only(keys & mask)  # (B, T, S)
+
+
+def check_real(real: Any, tokens: Any) -> Mask:
+    """Return `real` as a boolean array of the tokens' shape; refuse another dtype or shape."""
+    array = np.asarray(real)
+    if array.dtype != np.bool_ or array.shape != np.shape(tokens) or array.ndim != 2:
+        raise ValueError(
+            "real is boolean (B, S), True at tokens and False at padding, such as tokens != PAD: "
+            f"got {array.dtype} {array.shape} for tokens of shape {np.shape(tokens)}"
+        )
+    return array  # (B, S)
+
+
+def left_padded(texts: Any) -> tuple[Any, Mask | None]:
+    """Return texts of unequal length as one array, and where it is real.   → (B, T), (B, T)
+
+    Each text ends in the last column, where a model's next token is read off, so padding (token 0)
+    is on its left. Texts of equal length are returned as they are, with None. ValueError if a text
+    is empty.
+
+    >>> from attention.masks import left_padded
+    >>> left_padded([[7, 5, 3], [4]])[0]
+    array([[7, 5, 3],
+           [0, 0, 4]])
+    """
+    if not isinstance(texts, list | tuple) or {*map(np.ndim, texts)} != {1}:
+        return texts, None
+    lengths = np.array([*map(len, texts)])  # (B,)
+    T = lengths.max()
+    if (lengths == T).all():
+        return texts, None
+    if 0 in lengths:
+        raise ValueError(
+            "an empty text has no token after which a model could go on: got texts of "
+            f"{lengths.tolist()} tokens"
+        )
+    real = np.arange(T) >= T - lengths[:, None]  # (B, T)
+    tokens = np.zeros(real.shape, int)  # (B, T)
+    for row, text in zip(tokens, texts, strict=True):
+        row[T - len(text) :] = np.asarray(text).astype(int, casting="same_kind")
+    return tokens, real
 
 
 # Reference: no demo uses what follows.

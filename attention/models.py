@@ -24,9 +24,10 @@ import numpy as np
 
 from attention.blocks import Array, Block, GatedFeedForward, block_weights, refuse_dropout
 from attention.cache import KVCache
-from attention.masks import causal_mask
+from attention.masks import causal_mask, check_real, left_padded, real_positions, without_padding
 from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.positions import LearnedPositions, SinusoidalPositions, positions_from, rotary
+from attention.scaled_dot_product import Mask
 from attention.transformer import Attend, Stack
 from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, Linear, Module, RMSNorm
@@ -65,22 +66,45 @@ class GPT(Module):
         self.max_length = max_length
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
-    def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Return the next token's scores at each position. With caches, pass new tokens only."""
-        start = caches[0].length if caches else 0
+    def __call__(
+        self, tokens: Any, *, real: Any = None, caches: list[KVCache] | None = None
+    ) -> Tensor:
+        """Return the next token's scores at each position. With caches, pass new tokens only.
+
+        tokens may also be a list of texts of unequal length. They are padded on the left: the last
+        len(tokens[b]) scores of row b are those of text b. real, boolean (B, T), says where your
+        own padding is: False at padding, which is before or after a text (ValueError if within).
+        Each text is scored as if it were alone, its positions counted from its first token. (The
+        scores at padding mean nothing: leave them out of a loss by `ignore_index`, chapter 3.10.)
+        With caches, `real` is of the new tokens, and the caches know where the earlier ones are.
+        """
+        if real is None:
+            tokens, real = left_padded(tokens)
+        start: Any = caches[0].length if caches else 0
+        T = np.shape(tokens)[-1]
+        S = start + T
+        real = real_so_far(real, tokens, caches[0] if caches else KVCache())  # (B, S)
+        mask = causal_mask(T, S) if T > 1 else None  # the last position sees all
+        options = {"mask": without_padding(mask, real)}
+        if real is not None:
+            start = real_positions(real)[:, start:]  # (B, T)
+            options["positions"] = start
         x = self.embed(tokens, start)  # (B, T, d_model)
-        T = x.shape[-2]
-        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
         each = [None] * len(self.blocks) if caches is None else caches
         for block, cache in zip(self.blocks, each, strict=True):
-            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
+            x = block(x, cache=cache, **options)  # (B, T, d_model)
+        for cache in caches or []:
+            cache.real = real
         x = self.norm(x)
         return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
-    def embed(self, tokens: Any, start: int = 0) -> Tensor:
-        """Return tokens as vectors with positions, from `start` on.   (B, T) → (B, T, d_model)"""
+    def embed(self, tokens: Any, start: Any = 0) -> Tensor:
+        """Return tokens as vectors with positions.   (B, T) → (B, T, d_model)
+
+        Positions run from `start`, or are `start`, if that is an array of integers (B, T).
+        """
         x = self.tokens(tokens)  # (B, T, d_model)
-        reached = start + x.shape[-2]
+        reached = positions_from(start, x.shape[-2]).max(initial=-1) + 1
         if self.max_length is not None and reached > self.max_length:
             raise ValueError(
                 f"{reached} positions were asked for, and this model was trained with "
@@ -121,6 +145,7 @@ def llama(
     pairs: str = "neighbours",
     max_length: int | None = None,
     attend: Attend | None = None,
+    recompute: bool = False,
     rng: np.random.Generator,
 ) -> GPT:
     """Build Llama 2 (Touvron et al. 2023): rotary, RMSNorm, SwiGLU, shared keys, no biases.
@@ -141,6 +166,7 @@ def llama(
             GatedFeedForward(d_model, d_ff, rng=rng),
             norm_first=True,
             norm=norm,
+            recompute=recompute,
         )
         for _ in range(num_blocks)
     ]
@@ -154,7 +180,7 @@ def llama(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: GPT-2 in the same way, with the initial values that it is known for.
+# What follows: GPT-2 in the same way, with the initial values that it is known for, and padding.
 
 
 def gpt2(
@@ -191,3 +217,22 @@ def gpt2(
         dropout=dropout,
         rng=rng,
     )
+
+
+def real_so_far(real: Any, tokens: Any, cache: KVCache) -> Mask | None:
+    """Return which of the cache's positions and the new ones are tokens, (B, S); None for all.
+
+    ValueError if `real` is not boolean and of the tokens' shape, or if padding is within a text.
+    """
+    if real is None and cache.real is None:
+        return None
+    real = np.ones(np.shape(tokens), bool) if real is None else check_real(real, tokens)  # (B, T)
+    earlier = np.ones((len(real), cache.length), bool) if cache.real is None else cache.real
+    real = np.concatenate([earlier, real], axis=-1)  # (B, S)
+    edges = np.diff(real, axis=-1, prepend=False, append=False).sum(axis=-1)  # (B,)
+    if (edges > 2).any():
+        raise ValueError(
+            "a causal model takes padding before a text and after it, and not between its tokens: "
+            f"in row {edges.argmax()} of real padding has tokens on both sides"
+        )
+    return None if real.all() else real

@@ -137,7 +137,8 @@ class MultiHeadAttention(Module):
     bias          whether the four projections add a bias
     scale         as for `attention`; a Tensor that requires a gradient becomes a parameter
     dropout       the probability with which a weight is dropped while training
-    rotate        a function of (q or k, first position), such as `rotary` (chapter 14)
+    rotate        a function of (q or k, first position), such as `rotary` (chapter 14); a call with
+                  positions= passes those in the place of the first position, as (…, 1, T)
     attend        the function that each head computes, called with mask=, score_bias=, scale= and
                   drop=. None means chapter 12's `fused_attention`, whose results are those of
                   chapter 11's `attention`, but for rounding. It may be set later
@@ -172,7 +173,7 @@ class MultiHeadAttention(Module):
         bias: bool = False,
         scale: Scale = None,
         dropout: float = 0.0,
-        rotate: Callable[[Tensor, int], Tensor] | None = None,
+        rotate: Callable[[Tensor, Any], Tensor] | None = None,
         attend: Callable[..., Tensor] | None = None,
         rng: np.random.Generator,
     ) -> None:
@@ -207,13 +208,15 @@ class MultiHeadAttention(Module):
         mask: Any = None,
         score_bias: Any = None,
         cache: KVCache | None = None,
+        positions: Any = None,
     ) -> Tensor:
         """Attend from q to k and v: `layer(x)` is self-, `layer(x, memory)` cross-attention.
 
         q (…, T, d_model), k and v (…, S, d_model) → (…, T, d_model). mask is boolean, True =
         may look, of shape (T, S), (B, T, S) or (B, H, T, S), and score_bias (T, S), (H, T, S) or
         (B, H, T, S): padding differs by sequence, distance by head. With a cache, q is the new
-        positions, and S counts the earlier ones too.
+        positions, and S counts the earlier ones too. positions, integers (B, T), are for `rotate`
+        in self-attention; None means that they follow those in the cache.
         """
         if cache is not None and k is not None:
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
@@ -224,7 +227,10 @@ class MultiHeadAttention(Module):
             )
         k = q if k is None else k
         v = k if v is None else v
-        q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
+        start: Any = 0 if cache is None else cache.length
+        if positions is not None:
+            start = np.expand_dims(positions, -2)  # (B, 1, T)
+        q_heads, k_heads = self._queries_and_keys(q, k, start)
         v_heads = split_heads(self.w_v(v), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.joined(k_heads, v_heads)
@@ -262,7 +268,7 @@ class MultiHeadAttention(Module):
             scale=self.scale,
         )  # (…, H, T, S)
 
-    def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    def _queries_and_keys(self, q: Tensor, k: Tensor, start: Any) -> tuple[Tensor, Tensor]:
         """Project q and k, split them into heads, and turn them if the layer has `rotate`."""
         q_heads = split_heads(self.w_q(q), self.num_heads)  # (…, H, T, d_k)
         k_heads = split_heads(self.w_k(k), self.num_kv_heads)  # (…, H_kv, S, d_k)

@@ -44,14 +44,15 @@ from minigrad.nn import Module, normal
 Array = np.ndarray[Any, Any]
 
 
-def sinusoidal(T: int, d_model: int, *, start: int = 0) -> Array:
+def sinusoidal(T: int, d_model: int, *, start: Any = 0) -> Array:
     """Row t: sin and cos of t/10000^(2i/d_model), side by side, for each i.   → (T, d_model)
 
-    Positions run from `start`. The result is a plain array: nothing in it is learned.
+    Positions run from `start`, or are `start`, if that is an array of integers (…, T); the result
+    is then (…, T, d_model). It is a plain float64 array: nothing in it is learned.
     """
-    angles = _angles(start, T, d_model, 10_000.0)  # (T, d_model // 2)
-    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)  # (T, d_model // 2, 2)
-    return pairs.reshape(T, d_model)  # (T, d_model)
+    angles = _angles(start, T, d_model, 10_000.0)  # (…, T, d_model // 2)
+    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)  # (…, T, d_model // 2, 2)
+    return pairs.reshape(*angles.shape[:-1], d_model)  # (…, T, d_model)
 
 
 class LearnedPositions(Module):
@@ -61,36 +62,41 @@ class LearnedPositions(Module):
         rows = normal((max_length, d_model), 0.02, rng=rng)
         self.weight = Tensor(rows, requires_grad=True, name="weight")
 
-    def __call__(self, x: Tensor, start: int = 0) -> Tensor:
-        """Add the rows of positions start, start + 1, … to x."""
-        end, (known, d_model) = start + x.shape[-2], self.weight.shape
+    def __call__(self, x: Tensor, start: Any = 0) -> Tensor:
+        """Add the rows of positions start, start + 1, … to x, or those of an array (…, T)."""
+        places = positions_from(start, x.shape[-2])  # (…, T)
+        end, (known, d_model) = places.max(initial=-1) + 1, self.weight.shape
         if x.shape[-1] != d_model:
             raise ValueError(f"LearnedPositions adds rows of {d_model} features: got {x.shape}")
         if end > known:
             raise ValueError(
                 f"x has positions up to {end - 1}, and the learned ones end at {known - 1}"
             )
-        return x + self.weight[start:end]
+        if np.ndim(start) == 0:
+            return x + self.weight[start:end]
+        return x + embedding(self.weight, places)
 
 
 class SinusoidalPositions(Module):
     """As `LearnedPositions`, with the rows of `sinusoidal`, which are fixed and never end."""
 
-    def __call__(self, x: Tensor, start: int = 0) -> Tensor:
-        """Add the rows of positions start, start + 1, … to x."""
+    def __call__(self, x: Tensor, start: Any = 0) -> Tensor:
+        """Add the rows of positions start, start + 1, … to x, or those of an array (…, T)."""
         rows = sinusoidal(x.shape[-2], x.shape[-1], start=start)
         return x + rows.astype(np.result_type(x.dtype, np.float32))  # (x may be integers)
 
 
 def rotary(
-    x: Tensor, start: int = 0, *, base: float = 10_000.0, pairs: str = "neighbours"
+    x: Tensor, start: Any = 0, *, base: float = 10_000.0, pairs: str = "neighbours"
 ) -> Tensor:
     """Turn feature pair i of position t by the angle t/base^(2i/d_k).   (…, T, d_k) → (…, T, d_k)
 
     A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ), keeps its length, and
     ⟨turn(q, s), turn(k, t)⟩ depends on t - s alone: turning both back by s changes no product.
-    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
+    It is for q and k, not for v. (Su et al. 2021, section 3.2.2.)
 
+    start  the position of the first row, or the positions of all rows, integers (…, T): with heads
+           (B, 1, T), where texts of a batch do not begin in the same column
     pairs  which features are pair i: "neighbours" for 2i and 2i + 1, as in the paper and in Meta's
            Llama, "halves" for i and i + d_k/2, as in Hugging Face's. Trained weights need the one
            of their training
@@ -104,16 +110,27 @@ def rotary(
     if pairs not in ("neighbours", "halves"):
         raise ValueError(f"pairs of features are 'neighbours' or 'halves': got pairs={pairs!r}")
     T, d_k = x.shape[-2:]
-    angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
+    angles = _angles(start, T, d_k, base)  # (…, T, d_k // 2)
     return rotate_pairs(x, cos=np.cos(angles), sin=np.sin(angles), pairs=pairs)
 
 
-def _angles(start: int, T: int, d: int, base: float) -> Array:
-    """Return t/base^(2i/d) for the T positions t from `start` on, and i = 0 … d/2 - 1."""
+def positions_from(start: Any, T: int) -> Array:
+    """Return the T positions from `start` on, or `start` itself if it is an array (…, T)."""
+    if np.ndim(start) == 0:
+        return np.arange(start, start + T)  # (T,)
+    if np.shape(start)[-1] != T:
+        raise ValueError(
+            f"start is one position, or one for each of {T} rows: got shape {np.shape(start)}"
+        )
+    return np.asarray(start)  # (…, T)
+
+
+def _angles(start: Any, T: int, d: int, base: float) -> Array:
+    """Return t/base^(2i/d) for each position t, and i = 0 … d/2 - 1.   → (…, T, d // 2)"""
     if d % 2:
         raise ValueError(f"positions are written in pairs of features: {d} features are odd")
     base = as_number("base", base, 0, ends="()")
-    return np.arange(start, start + T)[:, None] / base ** (np.arange(0, d, 2) / d)
+    return positions_from(start, T)[..., None] / base ** (np.arange(0, d, 2) / d)
 
 
 # Reference: no demo uses what follows.

@@ -66,7 +66,7 @@ What is the scale for, then? With it a head of any width starts at the same plac
 of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
 1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. This
 is algebra, and not a measurement. What the measurement tests is the code, and that d_k and the
-scale matter only through s.
+scale matter only through s. (Why s = 1, and not the top of the hill? Chapter 16.8 tries both.)
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one

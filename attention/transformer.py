@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Activation, Array, Block, FeedForward, block_weights
-from attention.masks import causal_mask
+from attention.masks import causal_mask, check_real, real_positions, without_padding
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from minigrad import Tensor, relu
@@ -43,6 +43,8 @@ class Stack(Module):
     dropout     the probability with which an attention weight, or a number that a sublayer adds,
                 is dropped while training (section 5.4)
     attend      as for `MultiHeadAttention`
+    recompute   whether each block keeps its input alone for the backward pass, and is computed
+                again there, with the same dropout: less memory for more time (chapter 2.4)
     eps         what the norms add to the variance
     """
 
@@ -59,6 +61,7 @@ class Stack(Module):
         norm_first: bool = False,
         dropout: float = 0.0,
         attend: Attend | None = None,
+        recompute: bool = False,
         eps: float = 1e-5,
         rng: np.random.Generator,
     ) -> None:
@@ -73,6 +76,7 @@ class Stack(Module):
                 norm_first=norm_first,
                 norm=norm,
                 dropout=dropout,
+                recompute=recompute,
                 rng=rng,
             )
             for _ in range(num_blocks)
@@ -147,9 +151,11 @@ class Transformer(Module):
         self.decoder = Decoder(*sizes, dropout=dropout, **options)
         self.dropout = Dropout(dropout, rng=rng)
 
-    def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
+    def encode(self, source: Any, *, source_mask: Any = None, real: Any = None) -> Tensor:
         """Return the memory of a source.   (B, S) → (B, S, d_model)"""
-        return self.encoder(self.embed(source, self.source_tokens), mask=source_mask)
+        places = 0 if real is None else real_positions(check_real(real, source))  # (B, S)
+        x = self.embed(source, self.source_tokens, places)  # (B, S, d_model)
+        return self.encoder(x, mask=without_padding(source_mask, real))
 
     def decode(self, target: Any, memory: Tensor, *, source_mask: Any = None) -> Tensor:
         """Return the next token's scores at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
@@ -157,12 +163,20 @@ class Transformer(Module):
         y = self.decoder(x, memory, memory_mask=source_mask)  # (B, T, d_model)
         return y @ self.target_tokens.weight.mT  # (B, T, V)
 
-    def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
-        """Return the next token's scores at each position; source_mask (B, 1, S) is padding's."""
-        memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
-        return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
+    def __call__(
+        self, source: Any, target: Any, *, source_mask: Any = None, real: Any = None
+    ) -> Tensor:
+        """Return the next token's scores at each position; source_mask (B, 1, S) is padding's.
 
-    def embed(self, tokens: Any, table: Embedding) -> Tensor:
+        real, boolean (B, S), says which tokens of the sources are not padding. It makes that mask,
+        and counts positions from each source's first token: padding may be on either side.
+        (Targets need none. Pad them on the right: under the causal mask no token sees it.)
+        """
+        memory = self.encode(source, source_mask=source_mask, real=real)  # (B, S, d_model)
+        mask = without_padding(source_mask, real)
+        return self.decode(target, memory, source_mask=mask)  # (B, T, V)
+
+    def embed(self, tokens: Any, table: Embedding, start: Any = 0) -> Tensor:
         """Return tokens as vectors with their positions.   (B, T) → (B, T, d_model)"""
         x = math.sqrt(table.weight.shape[1]) * table(tokens)
-        return self.dropout(self.positions(x))
+        return self.dropout(self.positions(x, start))

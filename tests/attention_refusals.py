@@ -96,8 +96,16 @@ llama(19, max_length=3, num_kv_heads=1, **SIZES)([[1, 2, 3, 4]])
     the last 3 tokens and no cache of earlier ones, or set its max_length to None
 generate(gpt.eval(), [1, 2], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (2,)
 generate(gpt.eval(), [[]], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (1, 0)
-generate(gpt.eval(), [[1, 2, 3], [4]], 1) → ValueError: texts of one batch are of equal length: got
-    [3, 1] tokens; pass them one by one
+generate(gpt.eval(), [[1], []], 1) → ValueError: an empty text has no token…: got texts of [1, 0]…
+generate(gpt.eval(), [[1, 2], [4]], 1, rng=[RNG])
+    → ValueError: rng is one generator, or one for each of 2 texts: got 1
+translate(both, [[1, 2, 3], [4]], start=0, end=1, max_tokens=2) → ValueError: texts of one batch are
+    of equal length: got [3, 1] tokens; pass them one by one
+gpt([[1, 2]], real=[[1, 0]]) → ValueError: real is boolean (B, S), True at tokens and False at
+    padding, such as tokens != PAD: got int64 (1, 2) for tokens of shape (1, 2)
+bert(19, 11, **SIZES)([[1, 2]], real=yes(1, 3)) → ValueError: real is boolean…: got bool (1, 3)…
+rotary(ones(2, 4), [0, 1, 2]) → ValueError: start is one position, or one for each of 2 rows: got…
+LearnedPositions(11, 4, rng=RNG)(ones(1, 2, 4), [[-1, 0]]) → ValueError: embedding: -1 is not…
 generate(gpt.eval(), [[1]], -1) → ValueError: max_new_tokens must be a whole number, 0 ≤ max_new…
 generate(gpt.eval(), [[1]], 1, end=19) → ValueError: end must be a whole number, 0 ≤ end < 19: …
 generate(gpt.eval(), [[1]], 1, end=True) → ValueError: end must be …: got True
@@ -129,6 +137,7 @@ def names():
     given = {"ones": ones, "yes": yes, "RNG": RNG, "SIZES": SIZES, "heads": heads, "x": x}
     given |= {"q": ones(3, 11), "k": ones(5, 11), "v": ones(5, 13)}
     given["gpt"] = attention.gpt2(19, 11, dropout=0.1, **SIZES)
+    given["both"] = attention.Transformer(19, 19, d_ff=17, **SIZES)
     return vars(maps) | vars(mapping) | vars(generation) | vars(attention) | given
 
 

@@ -82,6 +82,10 @@ def masks(chapter):
     chapter.window_mask(T, S, size=2)
     for mask in (None, chapter.padding_mask([2, 5], S)):
         chapter.mean_over_positions(random(B, S, D_MODEL), mask=mask)
+    real = chapter.check_real(np.arange(S) > np.array([[2], [0]]), np.ones((B, S), int))
+    chapter.real_positions(real)
+    chapter.without_padding(chapter.causal_mask(T, S), real)
+    chapter.left_padded([[1] * T, [2]])
 
 
 def scaled_dot_product(chapter):
@@ -108,7 +112,12 @@ def fused(chapter):
 def multi_head(chapter):
     rng = np.random.default_rng(5)
     layer = chapter.MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng)
-    layer(random(B, T, D_MODEL), random(B, S, D_MODEL), mask=np.ones((B, 1, S), bool))
+    layer(
+        random(B, T, D_MODEL),
+        random(B, S, D_MODEL),
+        mask=np.ones((B, 1, S), bool),
+        positions=np.ones((B, T), int),
+    )
     layer.weights(random(B, T, D_MODEL), random(B, S, D_MODEL))
     q, k, v = random(B, T, D_MODEL), random(B, S, D_MODEL), random(B, S, D_MODEL)
     chapter.multi_head_attention(q, k, v, *layer.parameters(), H)
@@ -117,7 +126,8 @@ def multi_head(chapter):
 def positions(chapter):
     rng = np.random.default_rng(5)
     chapter.sinusoidal(T, 2 * D_MODEL)  # features come in pairs
-    chapter.rotary(random(B, H, T, 2 * D_K))
+    chapter.rotary(random(B, H, T, 2 * D_K), np.ones((B, 1, T), int))
+    chapter.LearnedPositions(S, 2 * D_MODEL, rng=rng)(random(B, T, 2 * D_MODEL), 1)
     with unfused():
         for pairs in ("neighbours", "halves"):
             chapter.rotary(random(B, H, T, 2 * D_K), pairs=pairs)
@@ -130,7 +140,7 @@ def transformer(chapter):
     rng = np.random.default_rng(5)
     sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1, "d_ff": D}
     model = chapter.Transformer(V + 10, V, **sizes, rng=rng)
-    model(np.ones((B, S), int), np.ones((B, T), int))
+    model(np.ones((B, S), int), np.ones((B, T), int), real=np.ones((B, S), bool))
 
 
 def models(chapter):
@@ -148,6 +158,9 @@ def models(chapter):
         gpt = chapter.GPT(words, [block], norm, positions=places, head=last)
         gpt(np.ones((B, T), int))
         gpt.maps(np.ones((B, T), int))
+        caches = gpt.caches()
+        caches[0].k, caches[0].v = random(B, H, S - T, D_K), random(B, H, S - T, D_V)
+        gpt(np.ones((B, T), int), real=np.tri(B, T, 1, dtype=bool), caches=caches)
 
 
 def encoders(chapter):
@@ -155,7 +168,8 @@ def encoders(chapter):
     encoder = Encoder(1, D_MODEL, 1, D, rng=rng)
     words, kinds = (Embedding(count, D_MODEL, rng=rng) for count in (V, 2))
     places, norm = LearnedPositions(2 * S, D_MODEL, rng=rng), LayerNorm(D_MODEL)
-    chapter.TextEncoder(words, places, kinds, norm, encoder)(np.ones((B, S), int))
+    texts = chapter.TextEncoder(words, places, kinds, norm, encoder)
+    texts(np.ones((B, S), int), real=np.ones((B, S), bool))
     mask = np.ones((B, 1, S), bool)
     for given in (mask, None):
         chapter.Classifier(encoder, D_MODEL, D, rng=rng)(random(B, S, D_MODEL), mask=given)
@@ -167,6 +181,7 @@ def generation(chapter):
     gpt = llama(V, num_kv_heads=1, **sizes, rng=rng)
     chapter.generate(gpt, np.ones((B, T), int), 2, end=1, rng=rng)
     both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
+    chapter.generate(gpt, [[1] * T, [2]], 2, rng=[rng] * B)
     mask = np.ones((B, 1, S), bool)
     chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_tokens=2, source_mask=mask)
 
@@ -214,7 +229,7 @@ def trace(name, source):
     lines, seen = commented_lines(source), {}
 
     def check(value, line):
-        if value is not None:  # a mask that was not given has no shape
+        if hasattr(value, "shape"):  # a mask that was not given has none, nor a first position
             seen.setdefault(line, []).append((value.shape, meaning(name, sys._getframe(1))))
         return value
 
@@ -270,7 +285,8 @@ CHANGES = {
 }
 SHAPELESS = {  # statements whose shape has no one name, and why
     "new = np.concatenate(": "the new position, or one position more in each round",
-    "return np.concatenate([tokens": "a prompt and all that follows it",
+    "texts = np.concatenate([tokens": "a prompt and all that follows it",
+    "real = np.concatenate([real[:": "the new position, or one position more in each round",
     "whole = np.broadcast_to(x": "matrices of any size",
     "return whole.reshape(": "matrices of any size",
     "flat = x.reshape(": "matrices of any size",

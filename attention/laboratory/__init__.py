@@ -24,6 +24,10 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
+    chapter 16.8, over_training: `heads_over_training`, `race`
+        When do gradients go from unequal to gone, and why do scores spread by 1 with the scale? In
+        a small GPT fifty steps are enough: a head's mean falls when it has found its key. And it
+        learns soonest from a spread near 1, a valley with a flat floor, and not the hill's top.
 
 Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`workers`), and
 `figures` draws what chapters 16.5 and 16.6 have found.
@@ -38,6 +42,7 @@ from attention.laboratory.basin import Adafactor, first_step, outcomes, training
 from attention.laboratory.chain import at_each_tensor, factors, spectrum
 from attention.laboratory.freezing import collapse, freezing_line, lookup
 from attention.laboratory.neighbours import WAYS, neighbour
+from attention.laboratory.over_training import heads_over_training, race
 from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue, largest_of_hessian
 from attention.laboratory.trained import Look, trained_heads
 
@@ -59,4 +64,6 @@ __all__ = [
     "trained_heads",
     "WAYS",
     "neighbour",
+    "heads_over_training",
+    "race",
 ]

@@ -22,7 +22,8 @@ model has learned, and measure ‖∂⟨g, output⟩/∂q‖. With the scale g r
 have *finished*. Without the scale 59 % of the queries get nothing from g either: these heads are
 *saturated*. At the start that was 9 %, since d_k = 64 is not wide. (The limit .001 does not decide
 this, although ∂L/∂q has the scale as a factor: if the gradients with respect to the scores are
-compared with it, 0 % and 66 % are dead for g.)
+compared with it, 0 % and 66 % are dead for g.) At which step does that begin? Chapter 16.8 looks at
+the heads of a small GPT over its training.
 
 **What saturation costs** shows when there is something else to learn. The second task asks for
 another pair: the question is no longer the pair's key but the key three further on. (Another W_Q

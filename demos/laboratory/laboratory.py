@@ -19,11 +19,13 @@ that a run with `--full` wrote, and are marked so.
 import base64
 import io
 import math
+from typing import Any
 
 from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._json_lines import keep, made
+from demos.laboratory import _over_training
 from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
 from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps
@@ -42,7 +44,7 @@ def add(parser):
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more repeats, rates and seeds: some 12 minutes with --jobs 2",
+        help="more repeats, rates and seeds: some 20 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster that measures instead")
@@ -79,7 +81,7 @@ runs = {
     "map of GPT-2": (saturation, both | of_gpt2, 1, ["a"]),
     "hill": (saturation, a_hill, 1, ["a"]),
 }
-runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
+runs |= sweeps_of_steps(size) | sweeps_of_trained(size) | _over_training.sweeps(size)
 
 measured = {}
 with workers(chosen.jobs, chosen.dask):
@@ -98,16 +100,20 @@ with workers(chosen.jobs, chosen.dask):
 # %% What was found
 
 trained = [row for name in sweeps_of_trained(size) for row in measured[name]]
-SECTIONS: list[Map | Distributions | Hill | StepsToLearn | AllTrained] = [
+over_training = [row for name in _over_training.sweeps(size) for row in measured[name]]
+SECTIONS: list[Any] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),
     steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
+    gpt := _over_training.OverATraining(over_training),
 ]
 if chosen.full:
     steps.run.write(chosen.out / FULL.name)
-    keep(chosen.out / KEPT.name, trained, made("python -m demos laboratory --full", chosen.seed))
+    about = made("python -m demos laboratory --full", chosen.seed)
+    keep(chosen.out / KEPT.name, trained, about)
+    keep(chosen.out / _over_training.KEPT.name, over_training, about)
 
 headings = [cell.heading for cell in cells(page.source.text) if cell.heading[:1].isdigit()]
 small = []
@@ -176,6 +182,14 @@ steps.judge(page.marks)
 of_trained.show(page)
 of_trained.judge(page.marks)
 
+# %% 6 · Over a training heads cross from unequal to gone, and why the constant is 1
+# A small GPT learns to repeat random tokens (chapter 16.8). At some steps the scale of one block is
+# taken away, and a random g is sent back from each head's output. And how many steps does the GPT
+# need from another spread of the scores at the start?
+
+gpt.show(page)
+gpt.judge(page.marks)
+
 # %% Claims, and what would falsify them
 # A mark of this command checks each claim, and a test makes each mark fail. Marks with --full in
 # their names judge the kept run with --full.
@@ -187,10 +201,10 @@ with page.folded("The claims"):
     )
 
 # %% Limits
-# Queries, keys and the gradient at the weights are independent and random, except in figures 4 and
-# 5. There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k another
-# deviation, so its map is another one. The tasks are toys, and two small models stand for the
-# trained ones. Each demo draws its own numbers, so `scaling` and `why_half` show others.
+# Queries, keys and the gradient at the weights are independent and random, except in figures 4 to
+# 6. There is one layer, and two in figure 6. Variance 1 is an assumption: GPT-2's initial weights
+# give q and k another deviation, so its map is another one. The tasks are toys, and small models
+# stand for the trained ones. Each demo draws its own numbers: `scaling` and `why_half` show others.
 
 # %% References
 

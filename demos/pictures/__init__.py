@@ -46,6 +46,7 @@ CHAPTERS: dict[
     "16.5": ("measured.basin",),
     "16.6": ("measured.trained",),
     "16.7": ("measured.neighbours",),
+    "16.8": ("measured.over_training",),
 }
 SHARED_SCRIPTS = {  # module → the scripts whose functions its own script calls
     "error": ("axes",),

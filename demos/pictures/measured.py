@@ -1,4 +1,4 @@
-"""Pictures · What chapters 16.2 to 16.7 measure: a line for each scale, on logarithmic axes."""
+"""Pictures · What chapters 16.2 to 16.8 measure: a line for each scale, on logarithmic axes."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from demos._json_lines import read
 from demos.pictures import Points, figure, line, number, place, text
 
 LOOKS = {"no scale": "cross", "1/√d_k": "", "1/d_k": "soft", "on paper, n → ∞": "cross"}
+LOOKS |= {"variance 1": "", "GPT-2 (.02)": "soft"}
 SCALES = {"no scale": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0}
 D_KS = (8, 32, 128, 512)
 LABORATORY = DEMOS / "laboratory"
@@ -142,3 +143,20 @@ def neighbours() -> str:
     says += f"1/d_k make it fall as heads grow wider. 64 queries. {NOW}"
     axes = "d_k", "spread of the scores"
     return drawn("neighbours", axes, ((16, 64, 256), (0.03, 0.1, 1, 10, 30)), lines, says)
+
+
+def over_training() -> str:
+    """Return the figure of chapter 16.8: steps over the spread of the scores at the start."""
+    _, rows = read(LABORATORY / "results_full_over_training.jsonl")
+    steps: dict[str, dict[float, list[int]]] = {"unit": {}, "0.02": {}}
+    for row in (row for row in rows if "spread" in row):
+        steps[row["init"]].setdefault(row["spread"], []).append(row["steps"] or 400)
+    lines = {
+        name: [(s, float(np.mean(of))) for s, of in sorted(steps[init].items())]
+        for name, init in (("variance 1", "unit"), ("GPT-2 (.02)", "0.02"))
+    }
+    says = "A GPT learns soonest if its scores spread by about 1 at the start: a valley with a "
+    says += f"flat floor from ½ to 2. Means of four trainings; not done counts as 400. {KEPT}"
+    axes = "spread of the scores at the start", "steps to a loss of ½"
+    ticks = (1 / 32, 1 / 8, 0.5, 1, 2, 4, 8), (30, 50, 100, 200, 400)
+    return drawn("over_training", axes, ticks, lines, says)

@@ -77,6 +77,7 @@ The laboratory, attention/laboratory
     basin                which learning rates work at which width
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
+    over_training        when a training makes gradients vanish, and why the constant is 1
 """
 # Which chapters need one of the evening, in their prose. (What a file imports is another matter: 11
 # imports indexing, and can be read without it.)
@@ -94,7 +95,7 @@ NEEDED_BY = {
     "4.1": "4.2 4.3",
     "11": "11.1 11.2 12 13 14 16",
     "13": "15.1 15.2 15.3 15.4 16.6",
-    "16": "16.2 16.3 16.4 16.5 16.6 16.7",
+    "16": "16.2 16.3 16.4 16.5 16.6 16.7 16.8",
 }
 PICTURES = {  # files of demos/pictures/ that a chapter shows, and what they say
     "15.3": [("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once.")],

@@ -170,6 +170,16 @@ TASKS = {
             """,
         ),
         Task(
+            "give prompts of different lengths",
+            "They are padded inside, and each gets the tokens that it gets alone (chapter 15.4): "
+            "drawn ones too, if each has a generator of its own. The result is a list of arrays.",
+            """
+            prompts = [[3, 1, 4, 1], [5]]
+            generators = [np.random.default_rng(seed) for seed in range(2)]
+            texts = generate(model, prompts, 4, temperature=0.8, rng=generators)
+            """,
+        ),
+        Task(
             "define an operation with a derivative of its own",
             "A rule returns its value and one function for each input (chapter 1.3).",
             """
@@ -243,7 +253,17 @@ TASKS = {
             """,
         ),
         Task(
-            "train a model that does not fit into memory",
+            "train with less memory",
+            "Each block keeps only its input, and is computed again on the way back, with the same "
+            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2).",
+            """
+            for block in model.blocks:
+                block.recompute = True
+            cross_entropy(model(tokens), targets).backward()
+            """,
+        ),
+        Task(
+            "recompute a function of my own on the way back",
             "Only the function's inputs are kept, and the function is computed again on the way "
             "back (chapter 2.4).",
             """

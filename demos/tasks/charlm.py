@@ -266,6 +266,7 @@ page.marks.at_least(what, beyond, 0, ".2f")
 # block's input, and makes the record again when the backward pass comes to the block. So one record
 # exists at a time instead of BLOCKS of them, and each block runs forward twice. The mark is that
 # share, 1 / BLOCKS, and a tenth for what both steps hold: inputs, gradients, the head's record.
+# (With dropout a block must also draw the same numbers again: `gpt2(…, recompute=True)` does.)
 
 
 def recomputed(block):

@@ -10,7 +10,8 @@ once. One block's record exists at a time, beside each block's input: of 8 block
 "Training deep nets with sublinear memory cost").
 
 f may use tensors that are not among its arguments, such as the parameters of a layer. They get
-their gradients too.
+their gradients too. The models of chapter 15 have it as an option, `gpt2(…, recompute=True)`, which
+also takes care of dropout: each block is computed again with the numbers that it drew at first.
 
     >>> import numpy as np
     >>> from minigrad import Tensor, recompute

@@ -9,7 +9,7 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"map", "distributions", "hill", "steps", "trained"}
+PICTURES = {"map", "distributions", "hill", "steps", "trained", "over_training"}
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     assert len(verdicts) == int(judged) >= 17
     assert page.count("<svg") == len(PICTURES)
     ids = re.findall(r'<a href="#([^"]+)"><img', page)
-    assert len(ids) == 5 and all(f'<h2 id="{each}">' in page for each in ids)
+    assert len(ids) == 6 and all(f'<h2 id="{each}">' in page for each in ids)
 
 
 def test_the_same_command_measures_nothing_again_and_writes_the_same_page(ran):

@@ -13,6 +13,7 @@ from attention import attention_backward
 from attention.laboratory import collapse, freezing_line
 from attention.laboratory.trained import steps_over_rates
 from attention.positions import sinusoidal
+from demos.laboratory import _over_training
 from demos.laboratory._steps import Findings
 from demos.laboratory._trained import kept_rows
 from demos.pages.page import FOLDER as PAGES
@@ -332,3 +333,12 @@ def test_the_kept_trainings_are_drawn_as_the_laboratory_draws_them():
         reached = [x for x in steps if x < np.inf]
         assert ends("measured.trained")[name] == pytest.approx([reached[0], reached[-1]], rel=0.01)
         assert (steps[-1] == np.inf) == (name == "no scale")
+
+
+def test_the_kept_races_are_drawn_as_the_laboratory_draws_them():
+    _, _, races = _over_training.kept_rows()
+    for init, name in (("unit", "variance 1"), ("0.02", "GPT-2 (.02)")):
+        steps = [np.mean(of) for of in _over_training.steps_over_spreads(races, init).values()]
+        drawn = ends("measured.over_training")[name]
+        assert drawn == pytest.approx([steps[0], steps[-1]], rel=0.01)
+        assert min(steps) < min(drawn) / 1.6  # a valley
