@@ -20,10 +20,17 @@ about √d_k long. So there are two kinds of queries. In a decided one a single 
 nearly 0, and so is the gradient. In an undecided one the two largest scores are nearly equal: J is
 not small, and Kᵀ makes the gradient about √d_k long.
 
-**One hill.** J depends on the scores alone, and scale · Kᵀ makes J ∂L/∂p about scale · √d_k times
-as long. So d_k and the scale matter only through s = scale · √d_k, which is the spread of the
-scores. Plot the median of ‖∂L/∂q‖ against s, for one number n of keys. It is a hill, and except in
-very narrow heads it is the same hill at every d_k. At small s the weights are nearly equal, and the
+**One hill.** d_k and the scale matter only through s = scale · √d_k, the spread of the scores. Here
+is why. Let u = J ∂L/∂p, so that ∂L/∂q = scale · Kᵀ u. A score is scale · ‖q‖ times x, the component
+of its key along q, and ‖q‖ is about √d_k. So the scores are s x, and along q the gradient is
+scale · x·u. In each of the d_k - 1 directions across q the components of the keys are still random,
+whatever the scores are. There the gradient is scale · ‖u‖ times a standard Gaussian number z:
+
+    ‖∂L/∂q‖² = scale² · ((x·u)² + ‖u‖² (z₁² + z₂² + …))
+
+The d_k - 1 squares sum to about d_k. So except in very narrow heads ‖∂L/∂q‖ is about s ‖u‖, and u
+depends on the scores alone. Plot the median of ‖∂L/∂q‖ against s, for one number n of keys. It is a
+hill, and it is the same hill at every d_k. At small s the weights are nearly equal, and the
 gradient grows like s. At large s the typical query is decided, and its gradient is nearly 0. The
 top is near s = 2½ with 5 keys, 5½ with 64, and 7½ with 1,024.
 
@@ -43,10 +50,22 @@ the two "about 2,000 times smaller" and "about 5 times larger".)
 
 At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
 except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
-heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times. The scores
-spread like √d_k, so the chance that a query's two largest scores are less than 1 apart falls like
-1/√d_k. As d_k grows, undecided queries become rare. But their gradients grow like √d_k, so the mean
-does not vanish.
+heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times.
+
+**How much is left?** At large s only the two best keys count. Let ρ be the density of ties: the
+chance that the two best x are less than a small t apart is ρ t. It is 1.16, 2.34 and 3.25 for 5, 64
+and 1,024 keys. So the two best scores are less than 1 apart in a share ρ/s of the queries. As s
+grows, these undecided queries become rare. But their gradients grow like s, so the mean does not
+vanish. `ties`, below, derives for large s:
+
+    mean → √(2/π) ρ        mean square → ρ (s - ρ)/3
+    (mean)² / mean square → 6ρ/(π s)
+    median ≈ 1.35 s exp(-s δ)        top of its hill ≈ 2.3 ρ
+
+The third is the share of the queries that carries the gradient, and δ is the median gap between the
+two best x. The mean square is 1 to 6 % above its law from d_k = 64 on. The mean comes from below:
+at d_k = 64 it is 10, 25 and 35 % under its limit with 5, 64 and 1,024 keys, and at d_k = 1024 it is
+3, 6 and 9 % under it. (The 2.3 was found by measuring: it is 2.2 to 2.4.)
 
 **How unequal the gradients are** is what the scale changes in each of these twelve cells. The 10 %
 of the queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale,
@@ -57,16 +76,16 @@ the scores spread by less than 1 without a scale, there is little difference.)
 correlation with q, α, is no longer 0, and its score lies m = α √d_k standard deviations above the
 others. Then a tie between two keys is rare, nearly every query is decided, and without the scale
 even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by the mean
-with it, is 10 at m = 0, 3.6 at m = 3, 1.2 at m = 4 and 0.2 at m = 5. As a rule of thumb the
-gradients are unequal while m is below √(2 ln n) + 1, and vanish beyond. So without the scale a
-head's gradients are unequal before it has found its key, and gone after. (`ties`, below, derives
-the mean for every m.)
+with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. As a rule of thumb the gradients
+are unequal while m is below √(2 ln n) + 1, and vanish beyond. (The rule says 2.8, 3.9 and 4.7 for
+5, 64 and 1,024 keys, and the ratio is 1 near 2.5, 4.0 and 5.2. `ties` derives the mean for every
+m.) So without the scale a head's gradients are unequal before it has found its key, and gone after.
 
 What is the scale for, then? With it a head of any width starts at the same place, and the gradients
 of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
 1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. This
-is algebra, and not a measurement. What the measurement tests is the code, and that d_k and the
-scale matter only through s. (Why s = 1, and not the top of the hill? Chapter 16.8 tries both.)
+is algebra, and what is measured tests the code. (Why s = 1, and not the top of the hill? Chapter
+16.8 tries both.)
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one
@@ -128,6 +147,7 @@ class Saturation:
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
     largest_weight: float  # median over queries of max p
     gradient_mean: float  # over queries, of ‖∂L/∂q‖
+    gradient_square: float  # the mean of its square
     gradient_median: float
     dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
     top_tenth_share: float  # of Σ ‖∂L/∂q‖², what the 10 % with the longest gradients have
@@ -185,6 +205,7 @@ def saturation(
         entropy=float(entropies(weights).mean()),
         largest_weight=float(np.median(weights.max(axis=-1))),
         gradient_mean=float(norms.mean()),
+        gradient_square=float((norms**2).mean()),
         gradient_median=float(np.median(norms)),
         dead_share=float((norms < DEAD).mean()),
         top_tenth_share=top_tenth(norms),
@@ -192,8 +213,41 @@ def saturation(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: how much gradient is left where scores are far apart, entropies and shares, many
-# measurements and their ratios, their means, and the query that is drawn.
+# What follows: the mean square on the hill, how much gradient is left where scores are far apart,
+# entropies and shares, many measurements and their ratios, their means, and the drawn query.
+
+
+def mean_square(z: Array, d_k: int, *, scale: float, length: float) -> Array:
+    """Return the mean of ‖∂L/∂q‖² over ∂L/∂p and over all keys that give q the scores z.
+
+    (…, n) → (…). length is ‖q‖, so z = scale · length · x. In the chapter's formula for ‖∂L/∂q‖²
+    the d_k - 1 squares have the mean 1. And u = J ∂L/∂p, where ∂L/∂p is standard Gaussian and J is
+    symmetric. So the mean of ‖u‖² is the sum of J's squared entries, tr J², and that of (x·u)² is
+    ‖J x‖²:
+
+        E ‖∂L/∂q‖² = scale² · ((d_k - 1) tr J² + ‖J x‖²)
+        tr J² = Σ pᵢ² - 2 Σ pᵢ³ + (Σ pᵢ²)²
+
+    This is exact at every d_k, n and scale.
+
+    >>> from attention import attention_weights
+    >>> from attention.scaling import mean_square
+    >>> rng, x = np.random.default_rng(0), np.array([1.5, 1.0, 0.0, -1.0])
+    >>> q = Tensor(np.tile([2.0, 0, 0], (100_000, 1, 1)), requires_grad=True)
+    >>> k = rng.standard_normal((100_000, 4, 3))
+    >>> k[..., 0] = x                                # along q; across q the keys are random
+    >>> p = attention_weights(q, Tensor(k), scale=0.5)
+    >>> (g,) = gradients(p, [q], rng.standard_normal(p.shape))
+    >>> f"{(g**2).sum(axis=-1).mean():.2f} {mean_square(x, 3, scale=0.5, length=2):.2f}"
+    '0.11 0.11'
+    """
+    p = np.exp(z - z.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    x = z / (scale * length)
+    of_x = p * (x - (p * x).sum(axis=-1, keepdims=True))  # J x
+    squares = (p**2).sum(axis=-1)
+    trace = squares - 2 * (p**3).sum(axis=-1) + squares**2
+    return scale**2 * ((d_k - 1) * trace + (of_x**2).sum(axis=-1))  # type: ignore[no-any-return]
 
 
 def ties(n: int, m: float = 0.0) -> float:
@@ -215,12 +269,13 @@ def ties(n: int, m: float = 0.0) -> float:
     since the integrals from 0 to ∞ are 1/2 and 1/12, and the expectations 2/√π and 2. The mean does
     not depend on s: undecided queries become rare like 1/s, and their gradients grow like s. The
     share of the queries that carries the gradient, (mean)²/mean square, is 6ρ/(π s). The median
-    query has a gap δ that does not depend on s, so its gradient falls like s exp(-s δ).
+    query has the gap δ (`median_gap`) and a |g₁ - g₂| of .954, so its gradient is about
+    √2 · .954 · s exp(-s δ).
 
     In the limit of many keys more is known: beyond s = √(2 ln n), E tr J² = μ (1 - μ)/3 with
-    μ = √(2 ln n)/s (from the weights of the random energy model, Derrida & Toulouse 1985). It is
-    largest at s = 2 √(2 ln n). With ρ for √(2 ln n), the mean square is ρ (s - ρ)/3, which is
-    nearer to what is measured at finite s.
+    μ = √(2 ln n)/s (from the weights of the random energy model, Derrida & Toulouse 1985; with this
+    model Giorlandino & Goldt 2025 derive where gradients vanish). It is largest at s = 2 √(2 ln n).
+    With ρ for √(2 ln n), the mean square is ρ (s - ρ)/3: nearer to what is measured at finite s.
 
         ρ(m) = 2 (n - 1) ∫ φ(x - m) φ(x) Φ(x)ⁿ⁻² dx + (n - 1)(n - 2) ∫ φ(x)² Φ(x)ⁿ⁻³ Φ(x - m) dx
 
@@ -238,11 +293,36 @@ def ties(n: int, m: float = 0.0) -> float:
     array([ 1.41, 17.8 ])
     """
     x = np.linspace(-9.0, 9.0 + m, 2001)
-    density, of_fit = (np.exp(-(y**2) / 2) / math.sqrt(2 * math.pi) for y in (x, x - m))  # φ
-    below, below_fit = ((1 + np.asarray(erf(y / math.sqrt(2)))) / 2 for y in (x, x - m))  # Φ
+    (density, below), (of_fit, below_fit) = gaussian(x), gaussian(x - m)
     one_fits = 2 * (n - 1) * of_fit * density * below ** (n - 2)
     others = (n - 1) * (n - 2) * density**2 * below ** max(n - 3, 0) * below_fit
     return float(np.trapezoid(one_fits + others, x))
+
+
+def gaussian(x: Array) -> tuple[Array, Array]:
+    """Return φ(x), the Gaussian density, and Φ(x), its integral up to x."""
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return density, (1 + np.asarray(erf(x / math.sqrt(2)))) / 2
+
+
+def median_gap(n: int) -> float:
+    """Return δ, the median of the gap between the two largest of n standard Gaussian numbers.
+
+    The gap is larger than δ if one number is x and all others are below x - δ.
+
+    >>> from attention.scaling import median_gap
+    >>> [round(median_gap(n), 3) for n in (5, 64, 1024)]
+    [0.528, 0.282, 0.208]
+    """
+    x = np.linspace(-9.0, 9.0, 2001)
+    density, _ = gaussian(x)
+    low, high = 0.0, 4.0
+    for _ in range(50):
+        gap = (low + high) / 2
+        _, below = gaussian(x - gap)
+        chance = n * np.trapezoid(density * below ** (n - 1), x)
+        low, high = (gap, high) if chance > 0.5 else (low, gap)
+    return low
 
 
 def entropy(p: Array) -> Array:

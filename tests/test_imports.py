@@ -45,7 +45,7 @@ demos/live                   __init__ _loop
 demos/pictures               __init__ draws way_back *
 demos/pretrained             __init__ _loading _figures _heads _agreement _kept_heads _real_heads *
 demos/laboratory/explorable  __init__
-demos/laboratory             __init__ _figures _gradients _steps _trained _over_training _gpt
+demos/laboratory             __init__ _figures _steps _trained _over_training _laws _gradients _gpt
 demos/laboratory             _pages *
 demos/first                  __init__ _back _cases _sweep *
 demos/tasks                  __init__ _counting *

@@ -55,11 +55,13 @@ def test_the_figure_of_trained_models_says_what_was_found():
         for t in tasks
     ]
     rows[1] = dataclasses.replace(rows[1], second=tasks)
-    heads = [SimpleNamespace(entropy=0.3, median=[x, 1], mean=[1, 1]) for x in (-2, -1, 1)]
+    heads = [
+        SimpleNamespace(entropy=0.3, alone_median=[x, 1], alone_mean=[1, 1]) for x in (-2, -1, 1)
+    ]
     dead, steps, real = [panel.get_title() for panel in plot_trained(rows, heads).axes]
     ends = [{end.change: end for end in row.end} for row in rows]
     pairs = [ends[1]["as trained"], ends[0]["1/√d_k"]], [ends[1]["no scale"], ends[0]["as trained"]]
     shares = [np.mean([end.passed_dead for end in pair]) for pair in pairs]
     assert dead == f"Dead for g: {shares[0]:.0%} with 1/√d_k,\n{shares[1]:.0%} without it"
     assert steps == "Without the scale 2.5 to 2.5 times\nthe steps, or never"
-    assert real == "3 real heads: the mean grows in 3,\nthe median in 1"
+    assert real == "3 real heads, one at a time:\nmean grows in 3, median in 1"

@@ -11,6 +11,8 @@ from attention import attention, attention_weights
 from attention.scaling import (
     entropies,
     heads,
+    mean_square,
+    median_gap,
     power,
     ratios,
     saturation,
@@ -20,7 +22,7 @@ from attention.scaling import (
     top_tenth,
     typical_query,
 )
-from minigrad import Tensor, gradients
+from minigrad import Tensor, gradients, softmax
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +243,64 @@ def test_the_density_of_ties_is_that_of_another_quadrature(n, m):
         assert ties(n) == pytest.approx(10 * (weights * whole).sum(), rel=1e-6)
     if n == 2 and m == 0:
         assert ties(2) == pytest.approx(1 / math.sqrt(math.pi), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 7, 300])
+def test_the_median_gap_is_that_of_many_draws(n):
+    best = np.sort(np.random.default_rng(n).standard_normal((40_000, n)))[:, -2:]
+    gaps = best[:, 1] - best[:, 0]
+    at = median_gap(n)
+    assert abs((gaps < at).mean() - 0.5) < 3 * 0.5 / math.sqrt(40_000)
+    assert (gaps < 0.02).mean() == pytest.approx(0.02 * ties(n), rel=0.25)
+
+
+@pytest.mark.parametrize(("d_k", "n", "scale"), [(3, 2, 1.0), (16, 7, 0.25), (37, 5, 1.0)])
+def test_the_mean_square_given_the_scores_is_exact(d_k, n, scale):
+    """Many keys with the same components along q, and random ones across it."""
+    rng = np.random.default_rng(d_k)
+    direction = rng.standard_normal(d_k)
+    length = float(np.linalg.norm(direction))
+    x = rng.standard_normal(n)
+    k = rng.standard_normal((20_000, n, d_k))
+    k += (x - k @ direction / length)[..., None] * direction / length
+    q = Tensor(np.tile(direction, (20_000, 1, 1)), requires_grad=True)
+    weights = attention_weights(q, Tensor(k), scale=scale)
+    (g,) = gradients(weights, [q], rng.standard_normal(weights.shape))
+    squares = (g**2).sum(axis=(-2, -1))
+    derived = mean_square(scale * length * x, d_k, scale=scale, length=length)
+    assert abs(squares.mean() - derived) < 4 * squares.std() / math.sqrt(20_000)
+    assert squares.std() / math.sqrt(20_000) < 0.03 * derived  # (so 12 % would be seen)
+
+
+@pytest.mark.parametrize("d_k", [8, 48])
+def test_the_law_of_the_length_is_that_of_the_engine(d_k):
+    """‖∂L/∂q‖² = scale² ((x·u)² + ‖u‖² χ²), in distribution: quantiles of both."""
+    norms = heads(d_k, 0.0, keys=9, queries=16_384, rng=np.random.default_rng(0))[2]
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((2, 16_384, 9))
+    z = np.sqrt(rng.chisquare(d_k, (16_384, 1))) * x
+    p = softmax(Tensor(z)).data
+    u = p * (g - (p * g).sum(axis=-1, keepdims=True))
+    across = (u**2).sum(axis=-1) * rng.chisquare(d_k - 1, 16_384)
+    drawn = np.sqrt((x * u).sum(axis=-1) ** 2 + across)
+    for part in (0.3, 0.5, 0.7, 0.9, 0.99):
+        share = (norms < np.quantile(drawn, part)).mean()
+        assert share == pytest.approx(part, abs=0.02), part
+
+
+def test_what_the_chapter_prints_of_its_laws_is_what_they_say():
+    told = " ".join(chapter.__doc__.split())
+    assert [f"{ties(n):.2f}" for n in (5, 64, 1024)] == ["1.16", "2.34", "3.25"]
+    assert "It is 1.16, 2.34 and 3.25 for 5, 64 and 1,024 keys" in told
+    rules = [f"{math.sqrt(2 * math.log(n)) + 1:.1f}" for n in (5, 64, 1024)]
+    assert "The rule says {}, {} and {} for".format(*rules) in told
+    assert "10, 25 and 35 % under its limit" in told and "3, 6 and 9 % under it" in told
+    for d_k, under in ((64, (10, 25)), (1024, (3, 6))):  # (1,024 keys would take long)
+        for n, percent in zip((5, 64), under, strict=True):
+            rng = np.random.default_rng([n, d_k])
+            mean = heads(d_k, 0.0, keys=n, queries=8192, per_key_set=64, rng=rng)[2].mean()
+            limit = math.sqrt(2 / math.pi) * ties(n)
+            assert 100 * (1 - mean / limit) == pytest.approx(percent, abs=9)
 
 
 def test_what_is_derived_from_ties_is_what_the_engine_measures():

@@ -92,8 +92,8 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     """Draw chapter 16.6: dead queries after a training, the second task's steps, and real heads.
 
     rows   trainings; the middle panel has those with every_rate=, at 1/√d_k
-    heads  of real models: each has its entropy, and median and mean, the logarithms of ‖∂L/∂q‖
-           without the scale over that with it, with their errors
+    heads  of real models: each has its entropy, and alone_median and alone_mean, the logarithms
+           of ‖∂L/∂q‖ over that with the scale, if it alone has none, with their errors
     """
     figure = new_figure(10.4, 4.0)
     dead, steps, real = figure.subplots(1, 3)
@@ -140,11 +140,13 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     steps.legend(fontsize=7, frameon=False, loc="lower left")
     entropy = [head.entropy for head in heads]
     for name, marker, face in (("mean", "^", "none"), ("median", "o", UNSCALED)):
-        ratio = np.exp([getattr(head, name)[0] for head in heads])
+        ratio = np.exp([getattr(head, f"alone_{name}")[0] for head in heads])
         real.plot(
             entropy, ratio, marker, color=UNSCALED, markerfacecolor=face, markersize=4, label=name
         )
-    grows = [sum(getattr(head, name)[0] > 0 for head in heads) for name in ("mean", "median")]
+    grows, usual = (
+        sum(getattr(head, name)[0] > 0 for head in heads) for name in ("alone_mean", "alone_median")
+    )
     real.axhline(1.0, color=REFERENCE, linewidth=1)
     real.set(
         yscale="log", xlabel="entropy / log n, scaled (1: even)", ylabel="‖∂L/∂q‖: no scale / scale"
@@ -154,7 +156,7 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     titles = {
         dead: f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it",
         steps: f"Without the scale {least:.1f} to {most:.1f} times\nthe steps, or never",
-        real: f"{len(heads)} real heads: the mean grows in {grows[0]},\nthe median in {grows[1]}",
+        real: f"{len(heads)} real heads, one at a time:\nmean grows in {grows}, median in {usual}",
     }
     for panel, title in titles.items():
         panel.set_title(title, fontsize=10)

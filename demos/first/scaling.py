@@ -1,10 +1,10 @@
 """Why √d_k: which gradients grow without it, which shrink, and how unequal they become.
 
-Claim. Without the scale 1/√d_k the gradients of random queries do not all vanish, they become
-unequal: at d_k = 64 with 64 keys a tenth of the queries has 61 % of the squared gradient, and with
-the scale 27 %. Whether a typical query gets less or more depends on d_k and on the number of keys:
-at d_k = 64 with 64 keys it gets about 5 times more. (In a head that has found its key they vanish:
-chapter 16.) The scale does not guarantee a gradient either.
+Claim. Without the scale 1/√d_k the gradients of a head are unequal before it has found its key, and
+gone after (chapter 16). This demo shows the first: of random queries, at d_k = 64 with 64 keys, a
+tenth has 61 % of the squared gradient, and with the scale 27 %. Whether a typical query gets less
+or more depends on d_k and on the number of keys: there it gets about 5 times more. The scale does
+not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]
 """
@@ -32,6 +32,7 @@ page = publish(chosen)
 D_KS, NS = (4, 8, 16, 32, 64, 128, 256, 512, 1024), (5, 16, 64, 256, 1024)
 D_K, KEYS = 512, 5  # the extreme, drawn below
 MANY, REPEATS = 64, 5  # keys of the sweep over d_k, and how often it measures
+GRADIENTS = ("mean", "mean square", "median")  # columns of a table
 
 # %% The map
 # How long is the gradient ‖∂L/∂q‖ of a query, without the scale and with it? Queries and keys are
@@ -232,15 +233,15 @@ page.figure(
 )
 with page.folded("The numbers of the six panels"):
     page.table(
-        ["d_k", "scale", "variance", "entropy", "weight", "mean", "median", "dead", "top 10 %"],
+        ["d_k", "scale", "variance", "entropy", "weight", *GRADIENTS, "dead", "top 10 %"],
         [
             [d_k, "1/√d_k" if a else "none", *(plus_minus(*found[d_k, a][x]) for x in MEASURED)]
             for a in (0.0, 0.5)
             for d_k in D_KS
         ],
         caption=f"Mean ± spread of {REPEATS} repeats: variance of the scores; entropy / log n (1: "
-        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖; dead queries; and what "
-        "the tenth with the longest gradients holds",
+        "equal weights, 0: one key alone); the largest weight; ‖∂L/∂q‖ and its square; dead "
+        "queries; and what the tenth with the longest gradients holds",
     )
 
 # %% The scale does not guarantee a gradient
@@ -252,10 +253,11 @@ with page.folded("The numbers of the six panels"):
 
 page.say(
     "With the scale a head of any width starts at the same place, and the gradients of its queries "
-    "are much more alike. It is not needed where something else keeps scores small, such as small "
-    "initial weights, and it is not enough where they are large for another reason, as with the "
-    "inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` and "
-    "`why_half` show other numbers at the same seed."
+    "are much more alike. Without it they are unequal before the head has found its key, and gone "
+    "after (chapter 16). The scale is not needed where something else keeps scores small, such as "
+    "small initial weights, and it is not enough where they are large for another reason, as with "
+    "the inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` "
+    "and `why_half` show other numbers at the same seed."
 )
 page.end()
 

@@ -1,17 +1,8 @@
-"""The figures of the first three sections: the map, the distributions and the hill."""
+"""The figures of the first two sections: the map and the distributions."""
 
 import numpy as np
 
-from attention.figures import (
-    KINDS,
-    OF_SCALE,
-    REFERENCE,
-    SCALED,
-    UNSCALED,
-    name_ends,
-    name_place,
-    new_figure,
-)
+from attention.figures import OF_SCALE, REFERENCE, SCALED, new_figure
 
 HEADS = {  # d_k and trained context of well-known heads
     "BERT": (64, 512),
@@ -20,14 +11,15 @@ HEADS = {  # d_k and trained context of well-known heads
 }
 
 
-def plot_map(maps):
+def plot_map(maps, derived=None):
     """Draw maps over d_k and n: the median ‖∂L/∂q‖ without the scale divided by that with it.
 
     In each cell is the ratio, and its colour says whose gradient is larger. The line is where both
     are equal; the dotted one is the freezing line (chapter 16.3), where the scores without a scale
     spread by √(2 ln n).
 
-    maps  (title, deviation of the entries of q and k, cells)
+    maps     (title, deviation of the entries of q and k, cells)
+    derived  number of keys → the d_k of equal medians by a law, dashed on the first map
     """
     figure = new_figure(4.6 * len(maps) + 0.6, 4.4)  # (ImportError, in a sentence)
     from matplotlib.colors import LinearSegmentedColormap
@@ -49,6 +41,9 @@ def plot_map(maps):
         frozen = np.log(2 * np.log(ns) / deviation**4)
         freezing = np.interp(frozen, np.log(d_ks), np.arange(len(d_ks)), np.nan, np.nan)
         panel.plot(freezing, np.arange(len(ns)), ":", color=SCALED, linewidth=1.4)
+        if derived and panel is panels[0]:
+            law = np.interp(np.log([derived[n] for n in ns]), np.log(d_ks), np.arange(len(d_ks)))
+            panel.plot(law, np.arange(len(ns)), "--", color=SCALED, linewidth=1.2)
         for name, (d_k, n) in HEADS.items():
             if d_ks[0] <= d_k <= d_ks[-1] and ns[0] <= n <= ns[-1]:
                 x, y = (
@@ -76,17 +71,20 @@ def ratio_in_words(ratio):
 def plot_distributions(points):
     """Draw the share of queries below each ‖∂L/∂q‖, without the scale and with it, for each title.
 
-    points  (title, norms without the scale, norms with it); the circles are the means
+    points  (title, norms without the scale, norms with it, and the mean that is derived without
+            it); the circles are the means, and the cross is the one that is derived
     """
     figure = new_figure(3.0 * len(points) + 0.6, 3.0)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
-    for panel, (title, *both) in zip(panels, points, strict=True):
+    for panel, (title, *both, derived) in zip(panels, points, strict=True):
         for norms, a in zip(both, (0.0, 0.5), strict=True):
             colour, name, _ = OF_SCALE[a]
             norms = np.sort(np.maximum(norms, 1e-7))
             share = (np.arange(norms.size) + 0.5) / norms.size
             panel.plot(norms, share, "--" if a == 0 else "-", color=colour, label=name)
             panel.plot(norms.mean(), np.mean(norms < norms.mean()), "o", color=colour, markersize=5)
+            if a == 0:
+                panel.plot(derived, np.mean(norms < derived), "x", color=colour, markersize=7)
         panel.axhline(0.5, color=REFERENCE, linewidth=0.8)
         panel.set_xscale("log")
         panel.set_xlim(1e-6, 100)
@@ -95,31 +93,4 @@ def plot_distributions(points):
         panel.grid(alpha=0.25)
     panels[0].set_ylabel("share of queries below", fontsize=9)
     panels[0].legend(fontsize=8, loc="upper left")
-    return figure
-
-
-def plot_hill(rows, raw):
-    """Draw the median of ‖∂L/∂q‖ over the spread s of the scores: a hill for each number of keys.
-
-    rows  (s, measurement) for the lines; raw  measurements without a scale, each a point at √d_k
-    """
-    figure = new_figure(6.4, 4.0)
-    panel = figure.subplots()
-    ends = []
-    for n, colour in zip(sorted({row.keys for _, row in rows}), KINDS, strict=False):
-        line = sorted((s, row.gradient_median) for s, row in rows if row.keys == n)
-        panel.plot(*zip(*line, strict=True), "-", color=colour)
-        points = [(row.d_k**0.5, row.gradient_median) for row in raw if row.keys == n]
-        if points:
-            panel.plot(*zip(*points, strict=True), "o", color=colour, markersize=4)
-        ends.append((line[-1][1], f"{n:,} keys", colour))
-    panel.set_xscale("log", base=2)
-    panel.set_yscale("log")
-    panel.set_ylim(1e-5, 3)
-    panel.set_xlabel("s, the spread of the scores", fontsize=9)
-    panel.set_ylabel("median ‖∂L/∂q‖", fontsize=9)
-    panel.grid(alpha=0.25)
-    name_place(panel, 1.0, "1/√d_k: every width", SCALED)
-    name_place(panel, 8.0, "no scale, d_k = 64", UNSCALED)
-    name_ends(panel, ends)
     return figure

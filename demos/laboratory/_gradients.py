@@ -1,18 +1,25 @@
-"""Figures 1 to 3 of the laboratory: the map, distributions, and one hill for all widths."""
+"""Figures 1 to 4 of the laboratory: the map, distributions, one hill, and a key that fits."""
 
+import math
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from attention.scaling import heads, ratios
-from demos.laboratory._figures import plot_distributions, plot_hill, plot_map
+from attention.scaling import deviation, heads, ratios, ties
+from demos.laboratory._figures import plot_distributions, plot_map
+from demos.laboratory._laws import equal_medians, mean_law, plot_fits, plot_laws, square_law
 
 POINTS = ((64, 64), (64, 1024), (512, 5))  # d_k and keys of figure 2
 # The marks of what is claimed.
 LARGER = 1.5
 UNEQUAL = 1.1
 FLAT = 1.4
-TOP = 1.5
+TOPS = (2.0, 2.6)  # over ρ
+NEAR = 1.4  # how far a mean or a root mean square may be from its law
+CONTOUR = 1.5  # and the d_k of equal medians, from 16 keys on
+FAR = 8.0  # a spread s from which the laws are judged
+RULE = 0.75  # how far the m at which the means are equal may be from √(2 ln n) + 1
 GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial weights
 
 
@@ -28,11 +35,38 @@ class Map:
         self.usual = [c for c in self.cells if 16 <= c.d_k <= 128 and c.keys >= 64]
         self.wide = [c for c in self.cells if c.d_k >= 16]
         self.extreme = min(self.cells, key=lambda c: c.median)
+        self.derived = {}  # number of keys → the d_k at which the medians should be equal
+        for n in sorted({c.keys for c in self.cells}):
+            scaled = [r.gradient_median for r in rows if r.keys == n and r.a and r.d_k >= 16]
+            self.derived[n] = equal_medians(n, float(np.mean(scaled)))
+        self.contour = {n: self.equal(n) for n in self.derived}
 
     def range_of(self, name, cells):
         """Return the smallest and the largest value of a ratio's field in some cells."""
         values = [getattr(c, name) for c in cells]
         return min(values), max(values)
+
+    def equal(self, n):
+        """Return the d_k at which the measured medians are equal, between cells; NaN if none is."""
+        row = sorted((c.d_k, c.median) for c in self.wide if c.keys == n)
+        for (before, high), (after, low) in pairwise(row):
+            if high >= 1 > low:
+                part = math.log(high) / math.log(high / low)
+                return before ** (1 - part) * after**part
+        return math.nan
+
+    @property
+    def factors(self):
+        """Return the factor of one standard error of a ratio for each number of keys, pooled.
+
+        A cell has few repeats. So the variances of its row's cells are averaged, from d_k = 16 on,
+        where the ratio is above .01.
+        """
+        errors = {}
+        for cell in self.wide:
+            if cell.median > 0.01:
+                errors.setdefault(cell.keys, []).append(cell.error)
+        return {n: 10 ** float(np.mean(np.square(each)) ** 0.5) for n, each in errors.items()}
 
     @property
     def more(self):
@@ -43,7 +77,7 @@ class Map:
     def figure(self):
         """Draw both maps."""
         maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
-        return plot_map(maps)
+        return plot_map(maps, self.derived)
 
     def judge(self, marks):
         """Judge this run: a claim is falsified if its mark fails."""
@@ -56,6 +90,11 @@ class Map:
         marks.at_least("smallest ratio of means on the map", mean, 1.0, ".2f")
         marks.at_least(
             "smallest ratio of the tenth's shares, d_k ≥ 16", min(self.more), UNEQUAL, ".2f"
+        )
+        apart = [math.log(self.derived[n] / d_k) for n, d_k in self.contour.items() if n >= 16]
+        apart = math.exp(max(abs(each) for each in apart if not math.isnan(each)))
+        marks.at_most(
+            "d_k of equal medians over that of the law, 16 keys on", apart, CONTOUR, ".2f"
         )
         real, _ = self.range_of("median", [c for c in self.of_gpt2 if c.keys >= 64])
         marks.at_least(
@@ -90,12 +129,29 @@ class Map:
                 repeats,
                 f"a cell in which it is less than {UNEQUAL} times as large",
             ],
+            [
+                "The medians are equal where 1.35 s exp(-s δ) has fallen to the median with the "
+                "scale, with 16 keys or more",
+                f"d_k measured and derived: {self.law_and_contour()}",
+                repeats,
+                f"a number of keys from 16 on for which the two are more than {CONTOUR} times "
+                "apart (with 5 keys s is too small there for the law)",
+            ],
         ]
+
+    def law_and_contour(self):
+        """Return the d_k of equal medians as a sentence has it: measured, and derived."""
+        pairs = (
+            f"{d_k:,.0f} and {self.derived[n]:,.0f} with {n:,} keys"
+            for n, d_k in self.contour.items()
+            if not math.isnan(d_k)
+        )
+        return ", ".join(pairs)
 
     def show(self, page):
         """Show the figure, after a question."""
         low, high = self.range_of("median", self.usual)
-        error = max((c.error for c in self.wide if c.median > 0.01), default=0.0)
+        least, most = min(self.factors.values()), max(self.factors.values())
         page.ask(
             "As the number of keys grows at one width, does a typical query's gradient without a "
             "scale become smaller or larger, compared with 1/√d_k?",
@@ -112,12 +168,15 @@ class Map:
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
             caption="Figure 1. The median ‖∂L/∂q‖ without the scale, divided by that with it. "
-            "Grey: larger without the scale; crimson: smaller; line: equal; dotted: the freezing "
-            "line, where scores without a scale spread by √(2 ln n) and a few keys begin to have "
-            f"all weight. {self.repeats} repeats of {self.queries} queries (right: one of "
-            f"{self.fewer}); standard error of log₁₀ at most {error:.2f} where the ratio is above "
-            ".01. Points: d_k and trained context of three models, whose q and k do not have unit "
-            "variance: the right map has the deviation of GPT-2's initial weights",
+            "Grey: larger without the scale; crimson: smaller; line: equal; dashed: where the law "
+            f"of the median says so (d_k measured and derived: {self.law_and_contour()}); "
+            "dotted: the freezing line, where scores without a scale spread by √(2 ln n) and a few "
+            f"keys begin to have all weight. {self.repeats} repeats of {self.queries} queries "
+            f"(right: one of {self.fewer}). One standard error of a ratio is a factor of "
+            f"{least:.2f} to {most:.2f}, from the spread of the repeats, pooled over the cells of "
+            "a row from d_k = 16 on in which the ratio is above .01. Points: d_k and trained "
+            "context of three models, whose q and k do not have unit variance: the right map has "
+            "the deviation of GPT-2's initial weights",
         ).place = "below"
 
 
@@ -134,8 +193,11 @@ class Distributions:
                 for a in (0.0, 0.5)
             ]
             (_, _, raw), (_, _, scaled) = both
-            self.points.append((f"d_k = {d_k}, {keys:,} keys", raw, scaled))
-        self.smaller = [float((raw < scaled).mean()) for _, raw, scaled in self.points]
+            title = f"d_k = {d_k}, {keys:,} keys"
+            self.points.append((title, raw, scaled, mean_law(keys)))
+        self.smaller = [float((raw < scaled).mean()) for _, raw, scaled, _ in self.points]
+        ends = [np.quantile(scaled, (0.05, 0.95)) for _, _, scaled, _ in self.points]
+        self.within = [float(high / low) for low, high in ends]  # nine in ten
 
     @cached_property
     def figure(self):
@@ -150,16 +212,17 @@ class Distributions:
 
     def show(self, page):
         """Show the figure."""
+        within = f"{min(self.within):.1f} to {max(self.within):.1f}"
         page.figure(
             self.figure,
             "distributions",
             alt="The share of queries below each length of the gradient at three points. With the "
-            "scale nine in ten lengths are within a factor of 2 to 7; without it they spread over "
-            "many powers of ten.",
+            f"scale nine in ten lengths are within a factor of {within}; without it they spread "
+            "over many powers of ten.",
             caption="Figure 2. With the scale (solid) the gradients of nine in ten queries are "
-            "within a factor of 2 to 7; without it (dashed) some have far more, and some none. "
-            "Circles are means. The share of queries whose own gradient is smaller without the "
-            "scale: "
+            f"within a factor of {within}; without it (dashed) some have far more, and some none. "
+            "Circles are means, and a cross is the mean √(2/π) ρ that is derived for wide heads. "
+            "The share of queries whose own gradient is smaller without the scale: "
             + ", ".join(
                 f"{share:.0%} at {title}"
                 for (title, *_), share in zip(self.points, self.smaller, strict=True)
@@ -168,18 +231,18 @@ class Distributions:
 
 
 class Hill:
-    """Figure 3: the median of ‖∂L/∂q‖ over the spread of the scores."""
+    """Figure 3: median, mean, mean square and share over the spread of the scores."""
 
     def __init__(self, rows, raw):
         self.lines = [(row.d_k ** (0.5 - row.a), row) for row in rows]
         self.raw = [row for row in raw if row.a == 0 and row.d_k >= 16]
         self.scaled = [row for row in raw if row.a == 0.5 and row.d_k >= 16]
         self.keys = sorted({row.keys for row in rows})
-        self.tops = {n: max(self.line(n), key=lambda point: point[1])[0] for n in self.keys}
+        self.tops = {n: top(self.line(n)) for n in self.keys}
 
     def line(self, n):
         """Return (s, median) for each measurement with this number of keys."""
-        return [(s, row.gradient_median) for s, row in self.lines if row.keys == n]
+        return sorted((s, row.gradient_median) for s, row in self.lines if row.keys == n)
 
     @property
     def flatness(self):
@@ -190,48 +253,192 @@ class Hill:
             flatness.append(max(medians) / min(medians))
         return max(flatness)
 
+    @property
+    def of_ties(self):
+        """Return each hill's top over ρ."""
+        return [top / ties(n) for n, top in self.tops.items()]
+
+    @property
+    def squares(self):
+        """Return n → the root mean squares over those of the law, at the spreads from FAR on."""
+        found = {n: [] for n in self.keys}
+        for s, row in self.lines:
+            if s >= FAR:
+                found[row.keys].append((row.gradient_square / square_law(row.keys, s)) ** 0.5)
+        return {n: float(np.exp(np.mean(np.log(each)))) for n, each in found.items()}
+
+    @property
+    def means(self):
+        """Return n → the mean at the largest spread over √(2/π) ρ."""
+        widest = max(s for s, _ in self.lines)
+        return {
+            row.keys: row.gradient_mean / mean_law(row.keys) for s, row in self.lines if s == widest
+        }
+
     @cached_property
     def figure(self):
-        """Draw the hill."""
-        return plot_hill(self.lines, self.raw)
+        """Draw the four statistics with their laws."""
+        return plot_laws(self.lines, self.raw)
 
     def judge(self, marks):
         """Judge this run: the claim is falsified if a mark fails."""
         marks.at_most(
             "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, FLAT, ".2f"
         )
-        marks.at_least(
-            "the lowest top of a hill, as a spread s", min(self.tops.values()), TOP, ".1f"
+        marks.at_least("the lowest top of a hill, over ρ", min(self.of_ties), TOPS[0], ".2f")
+        marks.at_most("the highest top of a hill, over ρ", max(self.of_ties), TOPS[1], ".2f")
+        for name, found in (("root mean square", self.squares), ("mean", self.means)):
+            apart = math.exp(max(abs(math.log(each)) for each in found.values()))
+            marks.at_most(f"{name} from its law at large s, times", apart, NEAR, ".2f")
+
+    @property
+    def claims(self):
+        """Return rows of the report's table."""
+        return [
+            [
+                "For each number of keys the median is a hill over the spread s of the scores, and "
+                "1/√d_k puts every width at s = 1, which is not its top: that is near 2.3 ρ",
+                f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at "
+                f"{self.said_tops()}",
+                f"{len(self.scaled)} scaled measurements",
+                f"scaled medians more than {FLAT} times apart at one number of keys, or a top "
+                f"outside of {TOPS[0]:.1f} to {TOPS[1]:.1f} ρ",
+            ],
+            [
+                "For large s the mean goes to √(2/π) ρ and the mean square to ρ (s - ρ)/3",
+                "measured over derived, with "
+                + ", ".join(
+                    f"{n:,} keys {self.means[n]:.2f} (mean) and {self.squares[n]:.2f} (root mean "
+                    "square)"
+                    for n in self.keys
+                ),
+                f"{self.lines[0][1].queries:,} queries for each point",
+                f"one of them more than {NEAR} times from its law",
+            ],
+        ]
+
+    def said_tops(self):
+        """Return the tops as a sentence has them."""
+        return ", ".join(
+            f"{top:.2g} with {n:,} keys ({top / ties(n):.2f} ρ)" for n, top in self.tops.items()
         )
+
+    def show(self, page):
+        """Show the figure."""
+        page.figure(
+            self.figure,
+            "hill",
+            alt="Median, mean, mean square and share over the spread s of the scores, for each "
+            f"number of keys. The medians are hills with their tops at s = {self.said_tops()}, and "
+            "the circles of all widths without a scale lie on them. The means level off at "
+            "√(2/π) ρ.",
+            caption="Figure 3. Dots: d_k = 256 with many scales; dashed: what is derived for large "
+            "s. Circles: all widths without a scale, each at s = √d_k, one for each repeat. The "
+            f"tops of the medians (parabolas through three points) are at s = {self.said_tops()}; "
+            "a bar above each hill is at 2.3 ρ. The mean comes to its law from below, and the mean "
+            "square soon. So the share of the queries that carries the gradient is below its law "
+            "at first: .25, .43 and .53 at s = 8 with 5, 64 and 1,024 keys, where the law says "
+            ".28, .56 and .78. In the far tail, where the median is below a thousandth, single "
+            "medians vary by a factor of ten",
+        ).place = "below"
+
+
+def top(line):
+    """Return where a parabola over log s, through the three points at the largest, has its top."""
+    best = max(range(1, len(line) - 1), key=lambda i: line[i][1])
+    s, heights = zip(*line[best - 1 : best + 2], strict=True)
+    square, slope, _ = np.polyfit(np.log(s), heights, 2)
+    return float(np.exp(-slope / (2 * square)))
+
+
+class Fits:
+    """Figure 4: the mean without the scale over that with it, as one key stands out."""
+
+    def __init__(self, results):
+        """Take (cell, measurement) of a sweep over keys, m/√d_k and the scale."""
+        groups = {}
+        for cell, row in results:
+            m = round(cell["fit"] * cell["d_k"] ** 0.5, 6)
+            groups.setdefault((cell["keys"], m), ([], []))[cell["a"] == 0.5].append(row)
+        self.d_k = results[0][0]["d_k"]
+        self.queries = results[0][1].queries
+        self.rows = []
+        for (n, m), pair in sorted(groups.items()):
+            without, scaled = (np.array([row.gradient_mean for row in rows]) for rows in pair)
+            ratios = without / scaled.mean()
+            error = float(deviation(ratios) / len(ratios) ** 0.5 / ratios.mean())
+            self.rows.append((n, m, float(ratios.mean()), error, float(scaled.mean())))
+        self.repeats = len(ratios)
+        self.keys = sorted({row[0] for row in self.rows})
+
+    def line(self, n):
+        """Return the m and the ratios of the means of this number of keys."""
+        return zip(*((m, ratio) for keys, m, ratio, *_ in self.rows if keys == n), strict=True)
+
+    @property
+    def equal(self):
+        """Return n → the m at which the means are equal, by a straight line between two points."""
+        found = {}
+        for n in self.keys:
+            m, ratio = self.line(n)
+            found[n] = float(np.interp(0, -np.log(ratio), m))
+        return found
+
+    @property
+    def last(self):
+        """Return the largest ratio of means at the largest m."""
+        return max(list(self.line(n))[1][-1] for n in self.keys)
+
+    @property
+    def rule(self):
+        """Return n → √(2 ln n) + 1."""
+        return {n: (2 * math.log(n)) ** 0.5 + 1 for n in self.keys}
+
+    @cached_property
+    def figure(self):
+        """Draw the ratios with their law."""
+        return plot_fits(self.rows)
+
+    def judge(self, marks):
+        """Judge this run: a claim is falsified if its mark fails."""
+        first = [list(self.line(n))[1][0] for n in self.keys]
+        marks.at_least("smallest ratio of means if no key fits", min(first), LARGER, ".2f")
+        marks.at_most("largest ratio of means, m = 6", self.last, 0.3, ".2g")
+        apart = max(abs(self.equal[n] - self.rule[n]) for n in self.keys)
+        marks.at_most("m of equal means, distance from √(2 ln n) + 1", apart, RULE, ".2f")
 
     @property
     def claims(self):
         """Return a row of the report's table."""
-        tops = ", ".join(f"{top:.1f} with {n:,} keys" for n, top in self.tops.items())
+        first = [list(self.line(n))[1][0] for n in self.keys]
         return [
             [
-                "For each number of keys the median is a hill over the spread s of the scores, and "
-                "1/√d_k puts every width at s = 1, which is not its top",
-                f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at {tops}",
-                f"{len(self.scaled)} scaled measurements",
-                f"scaled medians more than {FLAT} times apart at one number of keys, or a top "
-                f"below s = {TOP}",
+                "If one key stands out by m, the mean vanishes, too, from about m = √(2 ln n) + 1 "
+                "on",
+                f"the ratio of means is {min(first):.1f} to {max(first):.0f} at m = 0, and at most "
+                f"{self.last:.1g} at m = 6; it is 1 at m = {self.said_equal()}",
+                f"{len(self.rows)} cells × {self.repeats} × {self.queries} queries",
+                f"a ratio below {LARGER} at m = 0 or above .3 at m = 6, or an m of equal means "
+                f"more than {RULE} from the rule",
             ]
         ]
 
+    def said_equal(self):
+        """Return where the means are equal as a sentence has it."""
+        return ", ".join(
+            f"{m:.1f} with {n:,} keys (rule: {self.rule[n]:.1f})" for n, m in self.equal.items()
+        )
+
     def show(self, page):
         """Show the figure."""
-        tops = ", ".join(
-            f"{top:.1f} with {n:,} keys ({top / (2 * np.log(n)) ** 0.5:.1f} freezing lines)"
-            for n, top in self.tops.items()
-        )
         page.figure(
             self.figure,
-            "hill",
-            alt="The median gradient over the spread s of the scores is a hill for each number of "
-            f"keys, with its top near s = {tops}. The points of all widths without a scale lie on "
-            "it.",
-            caption=f"Figure 3. The tops are near s = {tops}. Lines: d_k = 256 with many scales. "
-            "Points: all widths without a scale, each at s = √d_k, one for each repeat. In the far "
-            "tail, where the median is below a thousandth, single medians vary by a factor of ten",
+            "fits",
+            alt="The ratio of the means over m falls from above 1 to nearly 0. It is 1 at m = "
+            f"{self.said_equal()}.",
+            caption=f"Figure 4. At d_k = {self.d_k} each query is correlated with one key by "
+            "α = m/√d_k. The mean of ‖∂L/∂q‖ without the scale, divided by that with it: dots, "
+            f"with one standard error of {self.repeats} repeats of {self.queries} queries; dashed, "
+            "√(2/π) ρ(m) over the measured mean with the scale. A short bar is at √(2 ln n) + 1. "
+            f"The means are equal at m = {self.said_equal()}",
         )

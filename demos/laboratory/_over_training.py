@@ -1,4 +1,4 @@
-"""Figure 6 of the laboratory: the heads of a small GPT over a training, and a race over spreads.
+"""Figure 7 of the laboratory: the heads of a small GPT over a training, and a race over spreads.
 
 This run trains from each start once, for 50 steps. The figure and the tables are of a run with
 `--full`, kept in results_full_over_training.jsonl, whose first line says how it was made.
@@ -69,7 +69,7 @@ def heads_at(rows, look):
 
 
 class OverATraining:
-    """Figure 6, its claims and their marks."""
+    """Figure 7, its claims and their marks."""
 
     def __init__(self, rows):
         self.rows = [row for row in rows if isinstance(row, OverTraining)]
@@ -79,7 +79,7 @@ class OverATraining:
 
     @cached_property
     def figure(self):
-        """Draw figure 6."""
+        """Draw figure 7."""
         tasks = [[row for row in self.kept if row.drawn == drawn] for drawn in TASKS]
         return plot_over_training(tasks, self.steps)
 
@@ -170,7 +170,7 @@ class OverATraining:
             alt=f"Left and middle: the mean falls in {self.falls(0)} heads at step 0, and in "
             f"{self.falls(-1)} at the last step. Right: the steps to learn over the spread of the "
             f"scores are a valley: from unit variance {self.said('unit', 1.0)} at 1.",
-            caption=f"Figure 6, from {self.source}. Left and middle: a point is a head; circles "
+            caption=f"Figure 7, from {self.source}. Left and middle: a point is a head; circles "
             "are in block 1, squares in block 2; filled: more than half of its weight is "
             "at one place. Ratios below 10⁻⁶, which are rounding, are drawn there. Right: mean ± "
             f"one standard deviation; not done after {LIMIT} counts as {LIMIT}.",

@@ -1,4 +1,4 @@
-"""Figure 4 of the laboratory: how far a first step moves the scores, and which rates learn."""
+"""Figure 5 of the laboratory: how far a first step moves the scores, and which rates learn."""
 
 import dataclasses
 import json
@@ -184,7 +184,7 @@ def error(of):
 
 
 class StepsToLearn:
-    """Figure 4, its claims and their marks."""
+    """Figure 5, its claims and their marks."""
 
     def __init__(self, measured, *, seed, size):
         self.run = Findings.of(measured, about(seed, size))
@@ -211,7 +211,7 @@ class StepsToLearn:
 
     @cached_property
     def figure(self):
-        """Draw figure 4: its first panel from this run, the others from the run with --full."""
+        """Draw figure 5: its first panel from this run, the others from the run with --full."""
         return plot_steps(self.first, self.full.outcomes)
 
     def judge(self, marks):
@@ -297,7 +297,7 @@ class StepsToLearn:
             "steps",
             alt="Above: the power of d_k in the first step falls with the exponent of the scale. "
             "Below: steps until the task is learned, over the learning rate, at d_k = 512.",
-            caption="Figure 4. Above, this run: the power of d_k with which the first step moves "
+            caption="Figure 5. Above, this run: the power of d_k with which the first step moves "
             "the scores, and dotted what is derived, 1 - 2a for SGD and 1 - a for Adam. Below, "
             f"from {self.full.source} with --full: mean steps of the trainings that learned. A "
             "ring is the best rate at which all learned; empty: some did not. With “other rate” "

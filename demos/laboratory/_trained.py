@@ -1,4 +1,4 @@
-"""Figure 5 of the laboratory: a trained model whose scale is removed, and heads of real models.
+"""Figure 6 of the laboratory: a trained model whose scale is removed, and heads of real models.
 
 This run trains a few models at d_k = 64. The figure and the first two tables are of a run with
 `--full`, kept in results_full_trained.json, whose first line says how it was made; the third is of
@@ -97,7 +97,7 @@ class AllTrained:
 
     @cached_property
     def figure(self):
-        """Draw figure 5."""
+        """Draw figure 6."""
         return plot_trained(self.kept, self.heads.rows)
 
     def judge(self, marks):
@@ -178,12 +178,12 @@ class AllTrained:
             "trained",
             alt="Left: with the scale queries are dead for the loss and alive for a random g; "
             "without it they are dead for both. Middle: the second task takes more steps without "
-            "the scale at every rate, and still more with W_Q and W_K slowed. Right: in real heads "
-            "the mean gradient grows without the scale, and the median falls in some.",
-            caption=f"Figure 5. Left and middle: {self.source()}. Left: each point is a training "
+            "the scale at every rate, and still more with W_Q and W_K slowed. Right: in most real "
+            "heads the mean gradient grows without the scale, and the median falls.",
+            caption=f"Figure 6. Left and middle: {self.source()}. Left: each point is a training "
             "and what was done to its scale; filled, trained with 1/√d_k; open, without. Middle: "
             f"medians at d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo "
-            "`pretrained`)",
+            "`pretrained`), of which one at a time loses its scale",
         ).place = "below"
         with page.folded("The trainings, and the second task at each rate"):
             page.table(

@@ -1,11 +1,15 @@
 """Unequal before, vanishing after: a report of what 1/√d_k does to the gradients of attention.
 
-Claim. Without the scale the gradients of a head are unequal before it has found its key, and gone
-after. With random q and k the mean grows at every width and number of keys; the median grows at
-d_k from 16 to 128 with 64 keys or more, and falls where a head is too wide for its keys. If one key
-fits the query, the mean vanishes too. Which power of d_k suits a step depends on the optimizer, as
-long as one rate is kept for all weights. And a model that has learned a look-up keeps its answers
-without its scale, but learns the next task more slowly.
+Claim. Attention divides q·k by √d_k, it is said, so that gradients do not vanish. We measure
+‖∂L/∂q‖ of single queries. If q, n different keys k, and the gradient at the weights have
+independent standard Gaussian entries, only the spread s of the scores matters. Without the scale
+the mean is then larger at every d_k and n measured; the median is larger or smaller. One constant
+explains it: ρ, the density of ties between the two best keys. The mean goes to √(2/π) ρ, a share
+6ρ/(π√d_k) of the queries carries the gradient, and the median is largest at s near 2.3 ρ. But if
+one key is correlated with q by α, ties become rare, and from α√d_k of about √(2 ln n) + 1 on the
+mean vanishes, too. In a small GPT it falls in no head before the training, and after it in each
+that has found its key. So without the scale a head's gradients are unequal before it has found its
+key, and gone after.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
@@ -17,6 +21,7 @@ that a run with `--full` wrote, and are marked so.
 # %% Set-up
 
 import base64
+import html
 import io
 import math
 from typing import Any
@@ -26,7 +31,8 @@ from attention.scaling import saturation
 from demos import options, stop
 from demos._json_lines import keep, made
 from demos.laboratory import _over_training
-from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
+from demos.laboratory._gradients import GPT2, Distributions, Fits, Hill, Map
+from demos.laboratory._laws import plot_summary
 from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps
 from demos.laboratory._trained import KEPT, AllTrained
@@ -35,6 +41,7 @@ from demos.pages.publish import publish
 from demos.pages.source import cells
 from demos.pages.templates import fill
 from demos.pages.text import inline, slug
+from minigrad import __version__
 
 SECONDS = 100  # of a run
 
@@ -44,7 +51,7 @@ def add(parser):
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more repeats, rates and seeds: some 20 minutes with --jobs 2",
+        help="more repeats, rates and seeds: some 12 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster that measures instead")
@@ -70,16 +77,21 @@ def sized(quick, default, full):
 
 D_KS = sized([16, 512], [4, 16, 64, 128, 256, 512, 1024, 2048], [2**n for n in range(2, 12)])
 NS = sized([5, 64], [5, 16, 64, 256, 1024, 4096], [5, 16, 64, 256, 1024, 4096])
+FEW_NS = sized(NS, NS[::2], NS[::2])
 both = {"d_k": D_KS, "keys": NS, "a": [0.0, 0.5]}
-spreads = sized([1.0, 3.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5)], None)
+spreads = sized([1.0, 3.0, 9.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5)], None)
 spreads = spreads or [2.0 ** (n / 4) for n in range(-8, 21)]
 scales = [round(0.5 - math.log(s) / math.log(256), 9) for s in spreads]
 of_gpt2 = {"queries": [sized(32, 128, 512)], "deviation": [GPT2]}
-a_hill = {"d_k": [256], "keys": NS[::2], "queries": [sized(64, 1024, 4096)], "a": scales}
+a_hill = {"d_k": [256], "keys": FEW_NS, "queries": [sized(64, 2048, 16384)], "a": scales}
+stands_out = [m / 16 for m in sized([0, 6], range(7), range(7))]  # α = m/√d_k
+a_fit = {"d_k": [256], "keys": FEW_NS, "a": [0.0, 0.5], "fit": stands_out}
+a_fit["queries"] = [sized(64, 512, 4096)]
 runs = {
     "map": (saturation, both, sized(1, 2, 8), ["a"]),
     "map of GPT-2": (saturation, both | of_gpt2, 1, ["a"]),
     "hill": (saturation, a_hill, 1, ["a"]),
+    "a key that fits": (saturation, a_fit, sized(1, 4, 8), ["a"]),
 }
 runs |= sweeps_of_steps(size) | sweeps_of_trained(size) | _over_training.sweeps(size)
 
@@ -96,6 +108,8 @@ with workers(chosen.jobs, chosen.dask):
             label=f"{name} ({number} of {len(runs)})",
         )
         measured[name] = [result for _, result in results]
+        if name == "a key that fits":
+            of_fits = results  # (a row does not say which key fits)
 
 # %% What was found
 
@@ -105,6 +119,7 @@ SECTIONS: list[Any] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
     hill := Hill(measured["hill"], measured["map"]),
+    fits := Fits(of_fits),
     steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
     gpt := _over_training.OverATraining(over_training),
@@ -128,15 +143,31 @@ usual, most = the_map.range_of("median", the_map.usual)
 page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(--sans);
   grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); }
   .small img { width: 100%; height: 8.4rem; object-fit: contain; background: #fff; }
-  .row.rule figure svg { max-height: none; }"""
+  .row.rule figure svg { max-height: none; }
+  pre { white-space: pre-wrap; }
+  @media print { details::details-content { content-visibility: visible; block-size: auto; }
+    details:has(> .code) { display: none; } }"""
+picture = page.figure(
+    plot_summary(
+        hill.lines, fits.rows, gpt.kept, f"{gpt.falls(0)} heads before, {gpt.falls(-1)} after"
+    ),
+    "summary",
+    alt="Left above: the median is a hill over the spread of the scores, with its top at s = "
+    f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
+    f"at m = {fits.said_equal()}. Below: it is below 1 in {gpt.falls(0)} heads of a small GPT at "
+    f"step 0, and in {gpt.falls(-1)} at the end of its training.",
+    caption="The report in three pictures: dots are measured, dashed lines derived for large s, "
+    "and bars are at s = 2.3 ρ and m = √(2 ln n) + 1. Below, a point is a head of figure 7: filled "
+    "if it has found a key",
+)
 page.finding(
     f"With random q and k the mean gradient is {low:.1f} to {high:.0f} times larger without the "
     f"scale, in every cell of the map; a typical query's is {usual:.1f} to {most:.0f} times larger "
-    "at d_k from 16 to 128 with 64 keys or more. The tenth of the queries with the longest "
-    f"gradients has {min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of "
-    "the squared gradient.",
-    page.html(fill("laboratory/small.html", figures=small)),
+    "at d_k from 16 to 128 with 64 keys or more. If a key fits the query by six deviations, the "
+    f"mean is at most {fits.last:.1g} times as large.",
+    picture,
 )
+page.html(fill("laboratory/small.html", figures=small), place="right")
 
 # %% 1 · What happens without the scale depends on d_k and on the number of keys
 
@@ -149,15 +180,23 @@ distributions.show(page)
 distributions.judge(page.marks)
 
 # %% 3 · One hill for all widths, and 1/√d_k is not its top
-# Softmax's Jacobian J, the matrix of its derivatives, depends on the scores alone. With independent
-# entries of variance 1, scale · Kᵀ makes J ∂L/∂p about s = scale · √d_k times as long. So the
-# median is one function of s for each number of keys. That s does not depend on d_k at the exponent
-# ½ alone is algebra; the measurement tests the code and the assumption.
+# Chapter 16 proves that d_k and the scale matter only through s = scale · √d_k, except in very
+# narrow heads. So each statistic is one function of s for each number of keys, and only the
+# exponent ½ makes s the same at every d_k. `ties` derives what these functions become for large s,
+# where the two best keys alone count.
 
 hill.show(page)
 hill.judge(page.marks)
 
-# %% 4 · Which exponent is right for a step depends on what else is kept
+# %% 4 · If a key fits the query, the mean vanishes too
+# Queries whose two best keys nearly tie decide the mean. If a query is correlated with one key,
+# this key stands out and ties become rare. The same law, with the density ρ(m) of these ties, says
+# by how much.
+
+fits.show(page)
+fits.judge(page.marks)
+
+# %% 5 · Which exponent is right for a step depends on what else is kept
 # A head learns associative recall (chapter 16.5). By how much does its first step move the scores,
 # and after how many steps are 98 % of its answers right?
 #
@@ -169,7 +208,7 @@ hill.judge(page.marks)
 steps.show(page)
 steps.judge(page.marks)
 
-# %% 5 · Without its scale a look-up model still answers, and learns slowly
+# %% 6 · Without its scale a look-up model still answers, and learns slowly
 # A small gradient of the loss has two causes. A head may have *finished*, so that little is wrong.
 # Or it is *saturated*, so that softmax passes nothing on. A random g at the head's output tells
 # them apart, because its size does not depend on what is wrong. The share of queries that is dead
@@ -182,7 +221,7 @@ steps.judge(page.marks)
 of_trained.show(page)
 of_trained.judge(page.marks)
 
-# %% 6 · Over a training heads cross from unequal to gone, and why the constant is 1
+# %% 7 · Over a training heads cross from unequal to gone, and why the constant is 1
 # A small GPT learns to repeat random tokens (chapter 16.8). At some steps the scale of one block is
 # taken away, and a random g is sent back from each head's output. And how many steps does the GPT
 # need from another spread of the scores at the start?
@@ -191,8 +230,9 @@ gpt.show(page)
 gpt.judge(page.marks)
 
 # %% Claims, and what would falsify them
-# A mark of this command checks each claim, and a test makes each mark fail. Marks with --full in
-# their names judge the kept run with --full.
+# A mark of this command checks each claim, and a test makes each mark fail. Marks with `--full` in
+# their names judge the kept run with `--full`. All draws follow from `--seed` (0 if not given) and
+# the settings of a cell; the two sides of a comparison see the same ones.
 
 with page.folded("The claims"):
     page.table(
@@ -200,21 +240,70 @@ with page.folded("The claims"):
         [claim for section in SECTIONS for claim in section.claims],
     )
 
+# %% How each figure is made again
+
+draws = f"{the_map.repeats} repeats of {the_map.queries} queries"
+errors = f"a factor of {min(the_map.factors.values()):.2f} to {max(the_map.factors.values()):.2f}"
+ours, full = f"python -m demos laboratory --seed {chosen.seed}", "python -m demos laboratory --full"
+with page.folded("Commands, draws and spreads"):
+    page.table(
+        ["figure", "command", "draws", "spread"],
+        [
+            ["1", ours, draws, f"one standard error: {errors}"],
+            ["2", ours, f"{len(distributions.points[0][1]):,} queries", "the figure is the spread"],
+            ["3", ours, f"{hill.lines[0][1].queries:,} queries a point", "the dots' distance"],
+            ["4", ours, f"{fits.repeats} repeats of {fits.queries} queries", "error bars"],
+            ["5", f"above: {ours}; below: {full}", "the table below it", "± in the table below it"],
+            [
+                "6",
+                f"{full}; right: python -m demos.pretrained._real_heads",
+                "its caption",
+                "± there",
+            ],
+        ],
+        caption="Small files keep what only --full can show, with its date, seed and NumPy",
+    )
+
 # %% Limits
-# Queries, keys and the gradient at the weights are independent and random, except in figures 4 to
-# 6. There is one layer, and two in figure 6. Variance 1 is an assumption: GPT-2's initial weights
-# give q and k another deviation, so its map is another one. The tasks are toys, and small models
-# stand for the trained ones. Each demo draws its own numbers: `scaling` and `why_half` show others.
+# - No trained model with heads of d_k = 64 or more was at hand, except the toys that are trained
+#   here: the real heads have d_k = 32.
+# - Queries and keys are random in figures 1 to 4, of variance 1 and Gaussian, and all n keys are
+#   different. GPT-2's initial weights give q and k another deviation, so its map is another one.
+#   With many equal keys, or with heavy tails, the numbers are others.
+# - The correlated key of figure 4 is a model of a key that fits, and not a trained one.
+# - Figures 1 to 4 have one layer. The tasks of the others are toys: the GPT of figure 7 learns to
+#   repeat tokens, with Adam at one rate.
+# - The laws are for large s: with 5 keys the contour of equal medians is not yet where they say,
+#   and at d_k = 64 the mean is still 10 to 35 % below its limit. The 2.3 is measured.
+#
+# Each demo draws its own numbers, so `scaling` and `why_half` show others.
 
 # %% References
+# What of each was read is said beside it. In none of it did we find ρ at a finite number of keys,
+# or the key that stands out.
 
 with page.folded("What was read"):
     page.say(
         """- Vaswani et al. 2017, Attention Is All You Need, section 3.2.1 and its footnote 4: the
   suspicion that large dot products push softmax into regions of extremely small gradients.
-- Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333): the nearest
-  prior work. They derive, by the Random Energy Model, how signals pass whole blocks at
-  initialisation, and where gradients vanish. Here single queries are counted.
+- Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333; abstract, and
+  the programs of its figures): the nearest prior work. They map attention to the Random Energy
+  Model and derive, for many keys, how signals pass whole blocks at initialisation, and where
+  gradients vanish. The curve 1 - √2/β, which their program holds beside the squared gradient of
+  W_Q, is our mean square for n → ∞, ρ = √(2 ln n). Here single queries are counted.
+- Derrida & Toulouse 1985 (not read; as others cite it): the moments of that model's weights,
+  from which the limit of many keys follows.
+- Infinite-width limit of a single attention layer, 2025 (arXiv 2506.00846; abstract): given the
+  scores, an attention layer is Gaussian. Chapter 16 uses the same for its gradient.
+- Wang et al. 2021, Escaping the gradient vanishing (arXiv 2108.07153; abstract): real scores are
+  not Gaussian, so that softmax saturates and gradients vanish.
+- Mudarisov et al. 2025, Limitations of normalization in attention (arXiv 2508.17821; abstract):
+  the sensitivity of gradients at low temperature, and GPT-2.
+- Veličković et al. 2024, Softmax is not enough (arXiv 2410.01104; abstract): with more keys weights
+  must disperse, the other side of chapter 16.3.
+- Hron et al. 2020, Infinite attention (arXiv 2006.10540; abstract) and Bordelon et al. 2024,
+  Infinite limits of multi-head transformer dynamics (arXiv 2405.15712; abstract): limits of many
+  heads and of wide queries and keys, which depend on how the scores are scaled.
 - Dong et al. 2021 (abstract) and Noci et al. 2022 (introduction): the other end, rank collapse.
   Weights that are too flat let the gradients of queries and keys vanish in deep stacks.
 - Yang & Hu 2021 and Everett et al. 2024 (abstracts, and summaries of this point): scale, rate and
@@ -228,12 +317,24 @@ with page.folded("What was read"):
 - Shazeer & Stern 2018 (chapter 16.5): the relative steps with which T5 was trained."""
     )
 
+# %% To cite this report
+# Printing the page gives a PDF, in which only the code stays folded. A file CITATION.cff would be:
+
+citation = f"""cff-version: 1.2.0
+message: Please cite this report with the commit that you ran.
+type: software
+title: "{__doc__.partition(":")[0]}: what 1/√d_k does to the gradients of attention"
+authors:
+  - name: The minigrad authors
+version: {__version__}"""
+page.html(f"<pre>{html.escape(citation)}</pre>", citation, "below")
+
 # %% What to conclude
 
 page.say(
     "With 1/√d_k heads of all widths start at one place, and the gradients of their queries are "
-    "much more alike. The scale is not about numerical stability, which softmax's subtraction of "
-    "the maximum provides."
+    "much more alike. A head that has found its key still gets gradients with it (figure 6). The "
+    "scale is not about numerical stability, which softmax's subtraction of the maximum provides."
 )
 page.end()
 

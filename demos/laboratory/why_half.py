@@ -4,10 +4,10 @@ Claim. Attention multiplies its scores by d_k^-a. One power of d_k keeps a typic
 the same at every d_k. Which one?
 
 512 random queries q look at 64 random keys k of d_k features each. Their entries have mean 0 and
-variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The only thing
-that you change is the scale, which multiplies the scores before softmax. What is measured is
-‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With gradient
-descent, a longer one moves the query further. A query with less than 0.001 is called dead.
+variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. First you change
+the scale, which multiplies the scores before softmax, and later how well a key fits. What is
+measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that reaches it. With
+gradient descent, a longer one moves the query further. A query with less than 0.001 is called dead.
 
     python -m demos why_half [--out DIR] [--seed N]
 """
@@ -19,7 +19,7 @@ import math
 from attention.figures import REFERENCE, SCALED, SCALED_TWICE, UNSCALED, name_ends, new_figure
 from attention.scaling import ratios, saturations, top_tenth
 from demos import options
-from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
+from demos.laboratory.explorable import D_KS, EXPONENTS, FITS, FROM, apart, draws, measure, parts
 from demos.pages.publish import publish
 from demos.pages.templates import parts as page_parts
 
@@ -86,6 +86,35 @@ page.marks.at_least(
 page.marks.at_least(
     "top tenth's share at a = 0 over that at ½, d_k = 64", tenth[0.0] / tenth[0.5], 1.5, ".1f"
 )
+
+# %% When a key fits
+# So far the keys are random. Let each query be correlated with one key by α, so that this key's
+# score stands out by m = α √d_k deviations. Training makes such keys.
+
+out = {
+    (m, a): measure(drawn, D_KS[-1], a, m) for m in FITS[::2] for a in (0.0, 0.5)
+}  # at the widest head
+page.table(
+    ["m", "mean, no scale", "mean, 1/√d_k", "median, no scale", "median, 1/√d_k"],
+    [
+        [
+            f"{m:g}",
+            *(f"{out[m, a].mean:.2g}" for a in (0.0, 0.5)),
+            *(f"{out[m, a].median:.2g}" for a in (0.0, 0.5)),
+        ]
+        for m in FITS[::2]
+    ],
+    caption=f"‖∂L/∂q‖ at d_k = {D_KS[-1]}, if one key stands out by m. Chapter 16 derives where "
+    "the two means are equal: near m = 4 for 64 keys",
+)
+before, after = (out[m, 0.0].mean / out[m, 0.5].mean for m in (0.0, 6.0))
+page.say(
+    f"Without a scale the mean is {before:.0f} times larger while no key fits, and "
+    f"{after:.0e} times as large at m = 6. With 1/√d_k it is {out[6.0, 0.5].mean:.2g} there. So "
+    "without a scale the gradients are unequal before a head has found its key, and gone after."
+)
+page.marks.at_least("mean at d_k = 1024, no scale over 1/√d_k, m = 0", before, 5.0, ".1f")
+page.marks.at_most("mean at d_k = 1024, no scale over 1/√d_k, m = 6", after, 0.1, ".0e")
 
 # %% Three pictures
 # They are for a reader without JavaScript, and for paper.
@@ -211,8 +240,9 @@ page.say(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
     "the same gradients. Without a scale the gradients are more unequal, and whether a typical one "
     "is larger or smaller depends on d_k and on the number of keys: it vanishes only where d_k is "
-    "large for that number. An exponent above ½ weakens all queries alike. This holds at the start "
-    "of a training, for independent entries of variance 1: chapter 16 has the measurements, and "
+    "large for that number. An exponent above ½ weakens all queries alike. This holds before a key "
+    "fits, for independent entries of variance 1; after, without a scale, the gradients vanish. "
+    "Chapter 16 has the measurements, and "
     "`python -m demos recall` trains a head with and without the scale."
 )
 page.end()

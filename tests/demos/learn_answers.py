@@ -392,8 +392,9 @@ ADAM = (
 )
 MOMENTUM = "velocity = momentum * velocity + g\nreturn p - lr * velocity, velocity"
 PREDICTED = (
-    'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
-    'small_median = "falls"\nsmall_ratio_64 = 1 / 8\nmedian_ratio = 1 / 30\nmean_ratio = 10'
+    'mean = "stays"\nmedian = "falls"\ndead = "rises"\n'
+    'small_median = "falls"\nsmall_ratio_64 = 1 / 8\nmedian_ratio = 1 / 30\nmean_ratio = 10\n'
+    "ties = 0.564\nplateau = 0.45"
 )
 PENCIL = (
     'p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\nfalls = "loss"'
@@ -438,7 +439,15 @@ WRONG |= {
         ),
         (
             PREDICTED.replace("= 10", "= 0.01").replace("1 / 30", "1"),
-            "6 of 8 predictions are as measured.\nmedian_ratio = 1: at d_k = 1024 the median",
+            "7 of 9 predictions are as measured.\nmedian_ratio = 1: at d_k = 1024 the median",
+        ),
+        (
+            PREDICTED.replace("0.564", "0.282").replace("0.45", "0"),
+            "plateau is 0: write a number above 0",
+        ),
+        (
+            PREDICTED.replace("0.564", "0.282").replace("0.45", "0.01"),
+            "ties = 0.282: `ties(2)` of the chapter is 0.564\nplateau = 0.01: with two keys",
         ),
         (TYPICAL, "dead is 'more': write 'rises'"),
     ],

@@ -6,10 +6,11 @@ import shutil
 
 import pytest
 
+from minigrad import __version__
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"map", "distributions", "hill", "steps", "trained", "over_training"}
+PICTURES = {"summary", "map", "distributions", "hill", "fits", "steps", "trained", "over_training"}
 
 
 @pytest.fixture
@@ -35,7 +36,20 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     assert len(verdicts) == int(judged) >= 17
     assert page.count("<svg") == len(PICTURES)
     ids = re.findall(r'<a href="#([^"]+)"><img', page)
-    assert len(ids) == 6 and all(f'<h2 id="{each}">' in page for each in ids)
+    assert len(ids) == 7 and all(f'<h2 id="{each}">' in page for each in ids)
+
+
+def test_the_page_can_be_cited_and_printed_with_all_that_is_folded(ran, visit):
+    page = visit(ran[0] / "index.html")
+    cited = page.inner_text("pre:has-text('cff-version')")
+    assert f"version: {__version__}" in cited and 'title: "Unequal before, vanishing after' in cited
+    folded = page.locator("th", has_text="falsified by")
+    assert not folded.is_visible()
+    page.emulate_media(media="print")
+    assert folded.bounding_box()["height"] > 0
+    figures = page.locator("figcaption").all_inner_texts()
+    for number in range(1, 8):
+        assert any(f"Figure {number}" in caption for caption in figures), number
 
 
 def test_the_same_command_measures_nothing_again_and_writes_the_same_page(ran):

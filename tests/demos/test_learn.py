@@ -3,10 +3,12 @@
 import ast
 import importlib
 import json
+import math
 import re
 
 import pytest
 
+from attention.scaling import ties
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import mistaken
 from demos.learn._running import judged, run
@@ -296,7 +298,8 @@ def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
 def test_what_exercise_17_asks_is_said_by_no_page_that_is_read_before():
     before = " ".join([README, docstring_of(ROOT / "attention/scaled_dot_product.py"), *FINDINGS])
     asked = re.findall(r"# a number: .* (with 1/d_k|without a scale) at (d_k = \d+)", PREDICT)
-    assert len(asked) == PREDICT.count("# a number") - 1  # (the variance is in what is read)
+    assert len(asked) == PREDICT.count("# a number") - 2
+    assert not re.search(r"\.564|\.45\b|1/√π", before)  # ties and plateau
     for scale, width in asked:
         assert scale not in before and (scale == "with 1/d_k" or width not in before)
     assert "dead" not in before
@@ -317,6 +320,8 @@ def test_the_hints_of_exercise_17_are_as_measured():
     ):
         scaled, other = (seen(d_k, each, "gradient_median") for each in (0.5, a))
         assert scaled / other == pytest.approx(float(told), rel=0.2)
+    assert "1/√π" in last and ties(2) == pytest.approx(math.pi**-0.5)
+    assert check.of_two_keys() == pytest.approx(math.sqrt(2 / math.pi) * ties(2), rel=0.06)
     assert 1 < seen(1024, 0.0, "gradient_mean") / seen(64, 0.0, "gradient_mean") < 1.5
 
 

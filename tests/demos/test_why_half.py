@@ -3,11 +3,23 @@
 import numpy as np
 import pytest
 
-from attention.scaling import ratios, saturations, top_tenth
+from attention.scaling import heads, ratios, saturations, top_tenth
 from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure
 from demos.pictures.draws import uniform
 
-SETTINGS = [(4, 0), (64, 0), (1024, 0), (256, 0.25), (16, 0.5), (1024, 0.5), (32, 0.75), (1024, 1)]
+WITHOUT_A_FIT = [
+    (4, 0),
+    (64, 0),
+    (1024, 0),
+    (256, 0.25),
+    (16, 0.5),
+    (1024, 0.5),
+    (32, 0.75),
+    (1024, 1),
+]
+# With a key that stands out, too; in a narrow head the query is that key.
+SETTINGS = [(d_k, a, 0) for d_k, a in WITHOUT_A_FIT]
+SETTINGS += [(256, 0, 2), (64, 0, 3), (1024, 0.5, 3), (64, 0.5, 6), (4, 0, 5)]
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +38,15 @@ def path(finished):
     return finished("why_half")[0] / "index.html"
 
 
-def move(page, d_k, a):
-    """Move both sliders, as a hand does."""
+def move(page, d_k, a, m=0):
+    """Move all three sliders, as a hand does."""
     page.evaluate(
-        """([m, a]) => [["d_k", m], ["a", a]].forEach(([id, value]) => {
+        """([place, a, m]) => [["d_k", place], ["a", a], ["m", m]].forEach(([id, value]) => {
             const slider = document.getElementById(id);
             slider.value = value;
             slider.dispatchEvent(new Event("input"));
         })""",
-        [D_KS.index(d_k), a],
+        [D_KS.index(d_k), a, m],
     )
 
 
@@ -60,9 +72,9 @@ def test_uniform_is_mulberry32_as_it_is_written_with_single_numbers():
 
 def test_its_numbers_equal_those_of_the_engine(path, drawn, visit):
     page = visit(path, "#d_k=64&a=0")
-    for d_k, a in SETTINGS:
-        move(page, d_k, a)
-        here = measure(drawn, d_k, a)
+    for d_k, a, m in SETTINGS:
+        move(page, d_k, a, m)
+        here = measure(drawn, d_k, a, m)
         shown = [number(page, name) for name in ("entropy", "largest", "mean", "median", "dead")]
         wanted = [here.entropy, here.largest_weight, here.mean, here.median, here.dead_share]
         np.testing.assert_allclose(shown, wanted, rtol=1e-9)
@@ -127,6 +139,23 @@ def test_what_the_page_says_of_the_hill_is_so(drawn, medians):
     assert np.sqrt((short**2).mean() / (long**2).mean()) == pytest.approx(1, abs=0.15)
     assert np.log(short).std() > 1.5 * np.log(long).std()
     assert 0.7 < np.median(short) / np.median(long) < 0.9
+
+
+def test_a_key_that_stands_out_takes_the_gradients_away_without_a_scale_alone(path, drawn, visit):
+    page = visit(path, "#d_k=1024&a=0&m=6")
+    assert number(page, "mean") == pytest.approx(measure(drawn, 1024, 0, 6).mean, rel=1e-6)
+    said = page.inner_text("#said").replace("\xa0", " ")
+    assert number(page, "mean") < 1e-6 and "stands out by m = 6, half of the queries" in said
+    move(page, 1024, 0.5, 6)
+    assert number(page, "mean") > 0.1
+    found = [measure(drawn, d_k, 0.5, 6).median for d_k in D_KS if d_k >= 36]
+    assert number(page, "apart") == pytest.approx(max(found) / min(found), rel=1e-9)
+    assert "From dk = 64 to 1024" in said
+    # It is chapter 16's key that fits: other draws, the same means.
+    for a in (0.0, 0.5):
+        rng = np.random.default_rng(3)
+        there = heads(1024, a, queries=2048, fit=3 / 32, rng=rng)[2].mean()
+        assert measure(drawn, 1024, a, 3).mean == pytest.approx(there, rel=0.35)
 
 
 def test_its_64_keys_are_marked_as_one_row_of_the_map_before_the_guess(finished):
@@ -204,6 +233,9 @@ def test_the_keyboard_alone_does_everything(path, visit):
         page.keyboard.press("ArrowRight")
     assert page.inner_text("#d_k_said") == "1024" and page.inner_text("#a_said") == "0.5"
     assert page.get_attribute("#a", "aria-valuetext") == "a = 0.5, the scale is 0.0313"
+    tab_to("#m")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#m_said") == "0.5" and page.locator("#tried circle").count() == 1
     tab_to("#all")
     page.keyboard.press("Enter")
     assert page.locator("#tried circle").count() == 21
@@ -219,6 +251,12 @@ def test_a_link_leads_to_a_setting_or_says_in_a_sentence_that_there_is_none(path
     page.evaluate("location.hash = '#a=0.25'")
     page.wait_for_function("document.getElementById('a_said').textContent === '0.25'")
     assert page.evaluate("location.hash") == "#d_k=512&a=0.25&query=7"
+    page.evaluate("location.hash = '#m=2.5'")
+    page.wait_for_function("document.getElementById('m_said').textContent === '2.5'")
+    assert page.evaluate("location.hash") == "#d_k=512&a=0.25&m=2.5&query=7"
+    page.evaluate("location.hash = '#m=7'")
+    page.wait_for_function("!document.getElementById('message').hidden")
+    assert "m goes from 0 to 6 in steps of 0.5 here" in page.inner_text("#message")
     page = visit(path, "#d_k=64&a=0.52")
     assert page.is_visible("#message") and page.is_hidden("#lab")
     said = "The link asks for a = 0.52, but a goes from 0 to 1 in steps of 0.05 here."

@@ -6,7 +6,8 @@ does so, to nine digits.
 
 512 queries q and 64 keys k have 1024 features each. At a smaller d_k only their first d_k features
 are taken, so all nine widths see the same draws. Every query has its own ∂L/∂p, the gradient at its
-attention weights p. All entries are independent, of mean 0 and variance 1.
+attention weights p. All entries are independent, of mean 0 and variance 1. A reader may let one key
+stand out: then query t is correlated with key t mod 64.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SCRIPTS = ("../../pictures/draws.js", "measuring.js", "drawing.js", "moving.js")
 KEYS, QUERIES = 64, 512
 D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
 EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1
+FITS = tuple(n / 2 for n in range(13))  # m from 0 to 6: by how much the right key stands out
 FROM = 2  # flatness is judged from D_KS[2] = 16 on: see `apart`
 
 
@@ -59,10 +61,17 @@ class QueriesAtScale:
     largest_weight: float  # median over queries of max p
 
 
-def measure(drawn: Draws, d_k: int, a: float) -> QueriesAtScale:
-    """Compute attention with the scale d_k^-a and ∂L/∂q of each query, by this project's engine."""
-    q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
-    weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
+def measure(drawn: Draws, d_k: int, a: float, m: float = 0.0) -> QueriesAtScale:
+    """Compute attention with the scale d_k^-a and ∂L/∂q of each query, by this project's engine.
+
+    Each query has the correlation α = m/√d_k with one key, whose score is then m deviations above
+    the others, as in `heads` of chapter 16. If √d_k is below m, the query is that key: α = 1.
+    """
+    keys = drawn.keys[:, :d_k]
+    fit = min(m / d_k**0.5, 1.0)
+    drawn_queries = (1 - fit**2) ** 0.5 * drawn.queries[:, :d_k]
+    q = Tensor(drawn_queries + fit * keys[np.arange(QUERIES) % KEYS], requires_grad=True)
+    weights = attention_weights(q, Tensor(keys), scale=float(d_k) ** -a)
     (gradient,) = gradients(weights, [q], drawn.of_p)
     norms = np.linalg.norm(gradient, axis=-1)
     return QueriesAtScale(

@@ -57,7 +57,7 @@ function levels(add, left, right, y, names) {
 }
 
 function drawLines() {
-  const found = measured(state.a), [m, a] = [state.m, state.a];
+  const found = measured(state.a, state.out), [m, a] = [state.m, state.a];
   const ends = [found[0], found[8]].map(each => `median ${short(each.median)}, mean ${short(each.mean)}`);
   const [width, add] = picture("lines", 260,
     `Median and mean of the gradient over d_k at a = ${a}. At d_k = 4: ${ends[0]}. At d_k = 1024: ${ends[1]}.`);
@@ -68,7 +68,7 @@ function drawLines() {
   D_KS.forEach((d_k, n) => { if (n % 2 === 0) add("text", {x: x(n), y: bottom + 18, "text-anchor": "middle"}).innerHTML = n ? d_k : `${D_K} = 4`; });
   for (const other of state.tried) {
     if (other === a) continue;
-    const medians = measured(other).map((each, n) => [x(n), y(each.median)]);
+    const medians = measured(other, state.out).map((each, n) => [x(n), y(each.median)]);
     add("path", {d: path(medians), class: "ghost", fill: "none", style: `stroke: ${colour(other)}; stroke-width: 1.2; opacity: .45`});
   }
   line(add, x(m), top, x(m), bottom, "stroke: var(--soft); stroke-dasharray: 2 3");
@@ -85,7 +85,7 @@ function drawLines() {
 }
 
 function drawHistogram() {
-  const {norms, mean, median, dead} = measured(state.a)[state.m], [low, high] = [-9.2, 2], wide = 0.2;
+  const {norms, mean, median, dead} = measured(state.a, state.out)[state.m], [low, high] = [-9.2, 2], wide = 0.2;
   const [width, add] = picture("histogram", 260,
     `Histogram of the gradient's length for 512 queries at d_k = ${D_KS[state.m]}, a = ${state.a}: median ${short(median)}, mean ${short(mean)}, ${percent(dead)} below 0.001. Query ${state.query} has ${shortNorm(norms[state.query - 1])}.`);
   const left = 34, right = width - 10, top = 44, bottom = 214;
@@ -120,7 +120,7 @@ function drawHistogram() {
 function drawTried() {
   const tried = [...state.tried].sort((a, b) => a - b);
   const [width, add] = picture("tried", 260,
-    `The largest median from d_k = 16 on, divided by the smallest, at the exponents that were tried: ${tried.map(a => `${short(apart(a))} at ${a}`).join(", ")}.`);
+    `The largest median from d_k = 16 on, divided by the smallest, at the exponents that were tried: ${tried.map(a => `${short(apart(a, state.out))} at ${a}`).join(", ")}.`);
   const left = 46, right = width - 14, top = 12, bottom = 228;
   const x = a => left + (right - left) * a;
   const y = value => bottom - (bottom - top) * between(Math.log10(value) / 3, 0, 1);
@@ -130,8 +130,9 @@ function drawTried() {
   }
   for (const a of tried) {
     const now = a === state.a;
-    line(add, x(a), y(apart(a)), x(a), bottom, `stroke: ${colour(a)}; stroke-width: 1.2; opacity: .6`);
-    add("circle", {cx: x(a), cy: y(apart(a)), r: now ? 7 : 4, style: `fill: ${colour(a)}; stroke: var(--ink); stroke-width: ${now ? 1.6 : 0}`});
+    const height = y(apart(a, state.out));
+    line(add, x(a), height, x(a), bottom, `stroke: ${colour(a)}; stroke-width: 1.2; opacity: .6`);
+    add("circle", {cx: x(a), cy: height, r: now ? 7 : 4, style: `fill: ${colour(a)}; stroke: var(--ink); stroke-width: ${now ? 1.6 : 0}`});
   }
 }
 
@@ -139,7 +140,7 @@ function drawTried() {
 function drawHill() {
   const spread = (m, a) => D_KS[m] ** (0.5 - a);
   const [width, add] = picture("hill", 260,
-    `The medians over s = d_k^(½-a), which is the scores' standard deviation. At a = ${state.a} the nine widths have s from ${short(spread(0, state.a))} to ${short(spread(8, state.a))}. The medians rise up to s = 6 and then fall.`);
+    `The medians over s = d_k^(½-a), which is the scores' standard deviation. At a = ${state.a} the nine widths have s from ${short(spread(0, state.a))} to ${short(spread(8, state.a))}. The medians rise and then fall.`);
   const left = 46, right = width - 22, top = 12, bottom = 228;
   const x = s => left + (right - left) * (Math.log2(s) + 5) / 10;
   const y = value => bottom - (bottom - top) * between((Math.log10(value) + 3) / 4, 0, 1);
@@ -149,7 +150,7 @@ function drawHill() {
   }
   for (const a of [...[...state.tried].filter(each => each !== state.a), state.a]) {  // this a is on top
     const now = a === state.a;
-    measured(a).forEach((found, m) => add("circle", {
+    measured(a, state.out).forEach((found, m) => add("circle", {
       cx: x(spread(m, a)), cy: y(found.median), r: !now ? 2.5 : m === state.m ? 8 : 5, class: now ? "now" : "ghost",
       style: `fill: ${colour(a)}; ${now ? "stroke: var(--ink); stroke-width: 1.2" : "opacity: .55"}`,
     }));

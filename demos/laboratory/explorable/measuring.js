@@ -3,7 +3,7 @@
 // comes before this file.)
 
 const KEYS = 64, QUERIES = 512, WIDEST = 1024, DEAD = 1e-3;
-const D_KS = [4, 8, 16, 32, 64, 128, 256, 512, 1024], FROM = 2;  // flatness is judged from 16 on
+const D_KS = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const $ = id => document.getElementById(id);
 
 // The products of every row of x with every row of y over the first 4, 8, … 1024 features. The
@@ -31,15 +31,18 @@ const scores = products(queries, keys), gram = products(keys, keys);
 
 // ------------------------------------------------------------ the measurement
 
-const p = new Float64Array(KEYS), ds = new Float64Array(KEYS);
+const p = new Float64Array(KEYS), ds = new Float64Array(KEYS), s = new Float64Array(KEYS);
 
-// p = softmax of the scaled scores of query t. Returns the entropy of p.
-function attend(m, scale, t) {
-  const s = scores[m], at = t * KEYS;
+// p = softmax of the scaled scores of query t, whose key t mod 64 stands out by `out` deviations.
+// The query is fit · (that key) + √(1 - fit²) · (what was drawn). Returns the entropy of p.
+function attend(m, scale, t, out) {
+  const fit = Math.min(out / Math.sqrt(D_KS[m]), 1), rest = Math.sqrt(1 - fit * fit);
+  const drawn = t * KEYS, right = t % KEYS * KEYS;
   let largest = -Infinity, total = 0, average = 0;
-  for (let j = 0; j < KEYS; j++) largest = Math.max(largest, s[at + j]);
-  for (let j = 0; j < KEYS; j++) total += p[j] = Math.exp(scale * (s[at + j] - largest));
-  for (let j = 0; j < KEYS; j++) average += (p[j] /= total) * scale * (s[at + j] - largest);
+  for (let j = 0; j < KEYS; j++) s[j] = rest * scores[m][drawn + j] + fit * gram[m][right + j];
+  for (let j = 0; j < KEYS; j++) largest = Math.max(largest, s[j]);
+  for (let j = 0; j < KEYS; j++) total += p[j] = Math.exp(scale * (s[j] - largest));
+  for (let j = 0; j < KEYS; j++) average += (p[j] /= total) * scale * (s[j] - largest);
   return Math.log(total) - average;
 }
 
@@ -63,12 +66,12 @@ function median(x) {
   return (sorted[half - 1] + sorted[half]) / 2;
 }
 
-function measure(m, a) {
+function measure(m, a, out) {
   const scale = D_KS[m] ** -a;
   const norms = new Float64Array(QUERIES), tops = new Float64Array(QUERIES);
   let entropy = 0;
   for (let t = 0; t < QUERIES; t++) {
-    entropy += attend(m, scale, t) / QUERIES / Math.log(KEYS);
+    entropy += attend(m, scale, t, out) / QUERIES / Math.log(KEYS);
     for (let j = 0; j < KEYS; j++) tops[t] = Math.max(tops[t], p[j]);
     norms[t] = gradientNorm(m, scale, t);
   }
@@ -79,12 +82,15 @@ function measure(m, a) {
   };
 }
 
-const known = new Map();  // exponent → the measurements at all nine d_k
-function measured(a) {
-  if (!known.has(a)) known.set(a, D_KS.map((_, m) => measure(m, a)));
-  return known.get(a);
+const known = new Map();  // exponent, and by how much a key stands out → the measurements at all nine d_k
+function measured(a, out) {
+  const name = `${a} ${out}`;
+  if (!known.has(name)) known.set(name, D_KS.map((_, m) => measure(m, a, out)));
+  return known.get(name);
 }
-function apart(a) {
-  const medians = measured(a).slice(FROM).map(found => found.median);
+// Flatness is judged from 16 on, and where a key can stand out so far: by √d_k at most.
+const first = out => D_KS.findIndex(d_k => d_k >= Math.max(16, out * out));
+function apart(a, out) {
+  const medians = measured(a, out).slice(first(out)).map(found => found.median);
   return Math.max(...medians) / Math.min(...medians);
 }

@@ -5,23 +5,27 @@ import numbers
 
 import numpy as np
 
-from attention.scaling import saturation
+from attention.scaling import heads, saturation, ties
 from demos.learn._telling import Unsolved, given
 
 SECONDS = 60.0
 HINTS = (
     "A score is a sum of d_k products, each of variance 1. When softmax is given scores that far "
     "apart, nearly all weight is on one key: what does a typical query get then through J? And "
-    "what are the weights, and J, when 1/d_k has made all scores small?",
+    "what are the weights, and J, when 1/d_k has made all scores small? With two keys, x₁ - x₂ "
+    "is Gaussian with variance 2. What is the density of its absolute value at 0?",
     "Without a scale there are two kinds of queries. In most of them one weight is nearly 1. In a "
     "few the two largest scores are nearly equal: J is not small there, and the columns of Kᵀ, "
     "which nothing shrinks, have length √d_k. Which of the two decides the median, and which the "
-    "mean?",
+    "mean? With two keys only those queries count whose scores are a few units apart. There the "
+    "density of u is ties/√d_k.",
     "With 1/d_k all weights are nearly equal, and so J is the same at every width. It is a little "
     "smaller than with 1/√d_k, and scale · Kᵀ is 8 times smaller at d_k = 64: the median is some "
     "11 times smaller. Without a scale the typical query is decided at d_k = 1024, and its "
     "gradient is some 30 times smaller than with 1/√d_k. The undecided queries become rarer as "
-    "their gradients become longer, so the mean rises a little at most.",
+    "their gradients become longer, so the mean rises a little at most. With two keys, ties is "
+    "twice the density of a Gaussian with variance 2 at 0: 2/√(4π) = 1/√π. The mean is the area ½ "
+    "times ties/√d_k, times √2 √d_k, times 2/√π: √(2/π) ties, whatever d_k is.",
 )
 REPEATS = 4
 WORDS = ("rises", "stays", "falls")
@@ -53,9 +57,17 @@ def measured():
     return lambda d_k, a, name: float(np.mean([getattr(each, name) for each in found[d_k, a]]))
 
 
+@functools.cache
+def of_two_keys():
+    """Return the mean of ‖∂L/∂q‖ over queries that look at two keys at d_k = 256, without scale."""
+    rng = np.random.default_rng(17)
+    *_, norms = heads(256, 0.0, keys=2, queries=2**15, per_key_set=512, rng=rng)
+    return float(norms.mean())
+
+
 def check(answer):
     """Compare each prediction with the measurement, and tell those that differ."""
-    predicted = {name: given(answer, name) for name in ("variance", *CHANGES, *RATIOS)}
+    predicted = {name: given(answer, name) for name in (*CHANGES, *RATIOS, "ties", "plateau")}
     unreadable = []
     for name, value in predicted.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -66,14 +78,7 @@ def check(answer):
     if unreadable:
         raise Unsolved("\n".join(unreadable), "value")
     seen = measured()
-    before, after = (seen(d_k, 0.0, "score_variance") for d_k in (64, 1024))
-    facts = {  # name: is the prediction right, and what was measured
-        "variance": (
-            close(predicted["variance"], after / before, 1.2),
-            f"the variance of the scores is {before:.3g} at d_k = 64 and {after:.4g} at d_k = "
-            f"1024: {after / before:.3g} times larger",
-        )
-    }
+    facts = {}  # name: is the prediction right, and what was measured
     for name, (what, a, words) in CHANGES.items():
         before, after = (seen(d_k, a, what) for d_k in (64, 1024))
         right = change(before, after)
@@ -90,6 +95,14 @@ def check(answer):
             f"{'with 1/d_k' if a else 'without a scale'} and {scaled:.2g} with 1/√d_k: "
             f"{other / scaled:.2g} times as large",
         )
+    facts["ties"] = (
+        close(predicted["ties"], ties(2), 1.1),
+        f"`ties(2)` of the chapter is {ties(2):.3f}",
+    )
+    facts["plateau"] = (
+        close(predicted["plateau"], of_two_keys(), 1.1),
+        f"with two keys at d_k = 256 the mean of ‖∂L/∂q‖ is {of_two_keys():.3f}",
+    )
     wrong = [f"{x} = {predicted[x]!r}: {words}" for x, (right, words) in facts.items() if not right]
     if wrong:
         count = f"{len(facts) - len(wrong)} of {len(facts)} predictions are as measured."
