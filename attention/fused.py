@@ -159,7 +159,7 @@ def _definition(
 
 @fused(definition=_definition, name="fused_attention")
 def _fused_attention(
-    Q: Array, K: Array, V: Array, score_bias: Array, /, mask: Any = None, block: int = 128
+    Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 128
 ) -> Any:
     T, S, d_v = Q.shape[-2], K.shape[-2], V.shape[-1]
     dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))

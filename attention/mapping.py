@@ -21,9 +21,9 @@ BERT and Llama keep them apart.
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code. Your
 own one is read by `torch.load`. NumPy has no bfloat16. Let PyTorch read a file of it
-(`safetensors.torch.load_file`), and pass `x.float()` of each array x. `llama_from` and `bert_from`
-build the model by a config.json. If none of the layouts below fits, write one: a list with a
-`Piece` for each array of the file. What is missing or left over is an error with its name.
+(`safetensors.torch.load_file`), and pass `x.float()` of each array x. `gpt2_from`, `llama_from` and
+`bert_from` build the model by a config.json. If none of the layouts below fits, write one: a list
+with a `Piece` for each array of the file. What is missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
@@ -40,7 +40,8 @@ import numpy as np
 
 from attention.blocks import Array
 from attention.encoders import TextEncoder, bert
-from attention.models import GPT, llama
+from attention.models import GPT, gpt2, llama
+from minigrad import gelu, gelu_tanh, relu
 
 
 @dataclass(frozen=True)
@@ -216,11 +217,31 @@ def llama_layout(model: GPT, theirs: str = "model.") -> list[Piece]:
     return pieces
 
 
-def llama_from(config: Any) -> GPT:
-    """Build `llama` by a configuration of Hugging Face: the dict of its config.json, or an object.
+# The names of activations at Hugging Face.
+ACTIVATIONS = {"gelu_new": gelu_tanh, "gelu_pytorch_tanh": gelu_tanh, "gelu": gelu, "relu": relu}
 
-    Its initial weights are the same each time, and are to be replaced. ValueError for a setting
-    that no shape shows and that `llama` does not have, such as scaled rotary positions.
+
+def gpt2_from(config: Any) -> GPT:
+    """Build `gpt2` by a configuration of Hugging Face: the dict of its config.json, or an object.
+
+    Its initial weights are the same each time, and are to be replaced. Its dropout is 0. ValueError
+    for a setting that no shape shows and that `gpt2` does not have, such as another scale.
+    """
+    must = {"model_type": "gpt2", "scale_attn_weights": True, "tie_word_embeddings": True}
+    must |= {"scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False}
+    names = {"hidden_size": "n_embd", "num_attention_heads": "n_head"}
+    names |= {"num_hidden_layers": "n_layer", "max_position_embeddings": "n_positions"}
+    c, options = _settings(config, must, names)
+    inner, name = c.get("n_inner"), c.get("activation_function", "gelu_new")
+    if inner not in (None, 4 * options["d_model"]) or name not in ACTIVATIONS:
+        raise ValueError(f"there is no model of ours with n_inner={inner}, activation {name!r}")
+    return gpt2(**options, activation=ACTIVATIONS[name], eps=c["layer_norm_epsilon"])
+
+
+def llama_from(config: Any) -> GPT:
+    """Build `llama` by a configuration of Hugging Face, as `gpt2_from` builds `gpt2`.
+
+    It refuses, for example, scaled rotary positions.
     """
     must = {"model_type": "llama", "hidden_act": "silu", "rope_type": "default", "type": "default"}
     without = {"partial_rotary_factor": 1.0, "attention_bias": False, "mlp_bias": False}
@@ -232,15 +253,21 @@ def llama_from(config: Any) -> GPT:
 
 
 def bert_from(config: Any) -> TextEncoder:
-    """Build `bert` by a configuration of Hugging Face, as `llama_from` builds `llama`."""
+    """Build `bert` by a configuration of Hugging Face, as `gpt2_from` builds `gpt2`."""
     must = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
     c, options = _settings(config, must | {"is_decoder": False})
     return bert(**options, num_kinds=c["type_vocab_size"], eps=c["layer_norm_eps"])
 
 
-def _settings(config: Any, must: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a configuration, and the options for its sizes; refuse other settings than `must`."""
+def _settings(
+    config: Any, must: Mapping[str, Any], names: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a configuration, and the options for its sizes; refuse other settings than `must`.
+
+    `names` has the sizes that have another name in this configuration.
+    """
     c = dict(config if isinstance(config, Mapping) else config.to_dict())
+    c |= {usual: c[name] for usual, name in (names or {}).items()}
     c |= (c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {})
     if other := [f"{n}={c[n]!r}" for n, x in must.items() if c.get(n) not in (None, x)]:
         raise ValueError(f"there is no model of ours with {', '.join(other)}")

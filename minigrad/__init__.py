@@ -17,7 +17,7 @@ The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
@@ -28,9 +28,9 @@ from minigrad.engine.recomputing import recompute
 from minigrad.engine.safety import detect_anomaly
 from minigrad.engine.options import as_number
 from minigrad.ops import *
-from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
+from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
-from minigrad.functional import __all__ as _functions  # type: ignore[attr-defined]
+from minigrad.functional import __all__ as _functions
 from minigrad.functional import table as _table  # noqa: F401 (it fills chapter 1.4's tables)
 from minigrad.engine.hints import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient
@@ -44,7 +44,7 @@ from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_ch
 
 __version__ = "0.1.0"  # (pyproject.toml takes the number from here)
 
-if not _TYPE_CHECKING:  # (a type checker would take every name)
+if not _typing.TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: _refuse_name(__name__, name)
 
 __all__ = [

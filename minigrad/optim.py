@@ -32,9 +32,10 @@ Exercise 23 of `python -m demos learn`: write a step of momentum, and one of Ada
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -50,19 +51,33 @@ __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "clip_gradients", "warmup_cosine
 if not TYPE_CHECKING:  # (a type checker would take every name)
     __getattr__ = lambda name: refuse_name(__name__, name)
 
+Parameters = Iterable[Tensor | Mapping[str, Any]]  # (a mapping is a group: see below)
+
 
 class Optimizer:
     """Parameters, a learning rate, and for each parameter a memory of its former gradients.
 
     `lr` may be set between steps: that is all a schedule does. Only one thread at a time may call
     the methods, while no other uses the parameters: of two steps at once, one may be lost.
+
+    Parameters may be in groups that have options of their own (`_optimizers_of_groups`, below).
     """
 
     # The names of the arrays in a parameter's memory; each subclass sets them.
     remembers: tuple[str, ...] = ()
+    # An optimizer for each group, with the group's options; [] if there are no groups.
+    groups: list[Optimizer]
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
-        self.parameters = _listed(parameters, "an optimizer")
+    def __new__(cls, parameters: Any = (), *arguments: Any, **options: Any) -> Self:
+        """Make the optimizers of the groups, if there are groups; `__init__` does the rest."""
+        optimizer = super().__new__(cls)
+        optimizer.groups = _optimizers_of_groups(cls, parameters, arguments, options)
+        return optimizer
+
+    def __init__(self, parameters: Parameters, lr: float) -> None:
+        if self.groups:
+            parameters = [p for group in self.groups for p in group.parameters]
+        self.parameters: list[Tensor] = _listed(parameters, "an optimizer")
         if not self.parameters:
             raise ValueError(
                 "an optimizer needs a parameter: got none (chapter 7.1 says what counts)"
@@ -72,14 +87,31 @@ class Optimizer:
                 what = "is not a leaf of minigrad that requires a gradient, frozen or not"
                 raise TypeError(f"parameters[{i}] {what}: {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
-            raise ValueError("a parameter is in the list twice: it would be updated twice")
-        self.lr = as_number("lr", lr, 0)
+            raise ValueError(
+                "a parameter is in the list twice, or in two groups: it would be updated twice"
+            )
+        self._rate = as_number("lr", lr, 0)
+        if not self._rate and any(group.lr for group in self.groups):
+            raise ValueError("a group's rate is a multiple of the optimizer's lr, which is 0")
+        self._multiples = [group.lr / (self._rate or 1.0) for group in self.groups]
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
 
+    @property
+    def lr(self) -> float:
+        """The learning rate. If it is set, the rate of each group changes in proportion."""
+        return self._rate  # type: ignore[no-any-return]
+
+    @lr.setter
+    def lr(self, rate: float) -> None:
+        self._rate = as_number("lr", rate, 0)
+        for group, multiple in zip(self.groups, self._multiples, strict=True):
+            group.lr = multiple * self._rate
+
     def __repr__(self) -> str:
         """Show the kind and the number of parameters."""
-        return f"{type(self).__name__} of {len(self.parameters)} parameters"
+        groups = f" in {len(self.groups)} groups" if self.groups else ""
+        return f"{type(self).__name__} of {len(self.parameters)} parameters{groups}"
 
     def zero_grad(self) -> None:
         """Forget the gradients of the last step; `backward` would add to them."""
@@ -88,16 +120,16 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that requires a gradient and has one. RuntimeError if none does."""
-        self.lr = as_number("lr", self.lr, 0)  # (a schedule may have set it)
         found = [grad_of(p) if p.requires_grad else None for p in self.parameters]
         if all(g is None for g in found):
             raise RuntimeError(
                 "no parameter has a gradient: call loss.backward() before step(), or unfreeze one"
             )
         self.steps += 1
+        updating = self._updating()
         for i, (p, g) in enumerate(zip(self.parameters, found, strict=True)):
             if g is not None:
-                self.update(p, g, self.memory[i])
+                updating[i].update(p, g, self.memory[i])
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Move one parameter, given its gradient and its memory."""
@@ -122,6 +154,8 @@ class Optimizer:
             "steps": np.array(self.steps),
             "lr": np.array(self.lr),
         }
+        if self.groups:
+            state["rates"] = np.array([group.lr for group in self.groups])
         for name, memory in zip(names, self.memory, strict=True):
             state |= {f"{name}.{what}": array.copy() for what, array in memory.items()}
         return state
@@ -130,7 +164,7 @@ class Optimizer:
         """Continue from a state. ValueError, with nothing changed, for another optimizer's.
 
         Each parameter gets the memory of its name, so the order of the parameters does not matter.
-        The options, such as betas, stay those that this optimizer was made with.
+        The options, such as betas, stay those that this optimizer, or its group, was made with.
         """
         if (made := bytes(state["kind"]).decode()) != repr(self):
             raise ValueError(f"this state is of {made}, and not of {self}")
@@ -144,13 +178,21 @@ class Optimizer:
         for key in (key for key in state if "." in key):
             name, _, what = key.rpartition(".")
             p, array = self.parameters[places[name]], state[key]
-            if what not in self.remembers or array.shape != (() if what == "t" else p.shape):
+            remembers = self._updating()[places[name]].remembers
+            if what not in remembers or array.shape != (() if what == "t" else p.shape):
                 raise ValueError(
                     f"this state does not fit parameter {name}, {describe(p)}, of which this "
-                    f"{type(self).__name__} remembers {self.remembers}: {key} is {array.shape}"
+                    f"{type(self).__name__} remembers {remembers}: {key} is {array.shape}"
                 )
             memory[places[name]][what] = np.array(array, None if what == "t" else p.dtype)
         self.steps, self.lr, self.memory = int(state["steps"]), float(state["lr"]), memory
+        for group, rate in zip(self.groups, state.get("rates", ()), strict=True):
+            group.lr = float(rate)
+
+    def _updating(self) -> list[Optimizer]:
+        """Return for each parameter the optimizer that updates it: this one, or its group's."""
+        by_group = [group for group in self.groups for _ in group.parameters]
+        return by_group or [self] * len(self.parameters)
 
     def _names(self, model: Module | None) -> list[str]:
         """Return each parameter's name in the model; without a model, its place in the list."""
@@ -171,7 +213,7 @@ class SGD(Optimizer):
     """
 
     @in_our_words
-    def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
+    def __init__(self, parameters: Parameters, lr: float, *, momentum: float = 0.0) -> None:
         super().__init__(parameters, lr)
         self.momentum = as_number("momentum", momentum, 0, 1)
         self.remembers = ("velocity",) if self.momentum else ()
@@ -210,7 +252,7 @@ class Adam(Optimizer):
     @in_our_words
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Parameters,
         lr: float = 1e-3,
         *,
         betas: tuple[float, float] = (0.9, 0.999),
@@ -238,34 +280,38 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and p ← (1 - lr · weight_decay) p before it, apart from the gradient.
 
-    weight_decay   each step multiplies a weight by 1 - lr · weight_decay
-    matrices_only  leave out parameters with fewer than two axes: biases, and the gains of norms
+    Each step multiplies a weight by 1 - lr · weight_decay.
+
+    Biases and the gains of norms, which have one axis, are mostly left as they are. They get a
+    group of their own, in which an option has another value:
+
+    >>> w, b = Tensor(np.ones((2, 3)), requires_grad=True), Tensor(np.ones(3), requires_grad=True)
+    >>> optimizer = AdamW([{"params": [w]}, {"params": [b], "weight_decay": 0.0}], weight_decay=0.1)
+    >>> optimizer, [group.weight_decay for group in optimizer.groups]
+    (AdamW of 2 parameters in 2 groups, [0.1, 0.0])
     """
 
     @in_our_words
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Parameters,
         lr: float = 1e-3,
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.01,
-        matrices_only: bool = False,
     ) -> None:
         super().__init__(parameters, lr, betas=betas, eps=eps)
         self.weight_decay = as_number("weight_decay", weight_decay, 0)
-        self.matrices_only = matrices_only
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Make one step of one parameter."""
-        if p.ndim > 1 or not self.matrices_only:
-            self.give(p, p.data * (1 - self.lr * self.weight_decay))
+        self.give(p, p.data * (1 - self.lr * self.weight_decay))
         super().update(p, g, memory)
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: shorter gradients, and a rate that changes.
+# What follows: shorter gradients, a rate that changes, and groups of parameters.
 
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
@@ -310,9 +356,41 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
 
 
-def _listed(parameters: Iterable[Tensor], asked: str) -> list[Tensor]:
+def _listed(parameters: Iterable[Any], asked: str) -> list[Any]:
     """Return the parameters as a list. TypeError for a model, and for a single Tensor."""
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__
         raise TypeError(f"{asked} takes model.parameters(), or a list: got a {kind}")
     return list(parameters)
+
+
+def _optimizers_of_groups(
+    kind: type[Optimizer], parameters: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> list[Optimizer]:
+    """Return `optimizer.groups`: an optimizer for each group, made with the group's options.
+
+    A group is a dict, as in PyTorch: "params", and the options that have another value for these
+    parameters. `optimizer.step()` lets each of them update its parameters. They take no steps of
+    their own, and the memory is the optimizer's. TypeError for a key that it does not know.
+
+    A schedule keeps the ratios of rates: if a group was made with twice the optimizer's lr, then
+    `optimizer.lr = rate` gives the group twice the rate, as PyTorch's schedules do. The rate of one
+    group is `optimizer.groups[1].lr`; if you set it, it stays until `optimizer.lr` is set again.
+    """
+    listed = parameters if isinstance(parameters, list | tuple) else []
+    if not any(isinstance(x, Mapping) for x in listed):
+        return []
+    signature = inspect.signature(kind.__init__)
+    names = list(signature.parameters)[2:]  # (without self, and the parameters themselves)
+    groups = []
+    for i, group in enumerate(listed):
+        if not isinstance(group, Mapping) or "params" not in group:
+            raise TypeError(f'group {i} must be a dict with "params": got {group!r:.60}')
+        if unknown := ", ".join(map(str, group.keys() - {"params", *names})):
+            raise TypeError(
+                f"{kind.__name__} does not know {unknown}, of group {i}: use {', '.join(names)}"
+            )
+        bound = signature.bind(None, _listed(group["params"], f"group {i}"), *arguments, **options)
+        bound.arguments.update({name: group[name] for name in names if name in group})
+        groups.append(kind(*bound.args[1:], **bound.kwargs))
+    return groups

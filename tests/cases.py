@@ -560,6 +560,19 @@ CASES = [
         for reduction in ("sum", "none")
     ),
     case("cross_entropy", x(3, 5), np.array([4, -1, 2]), ignore_index=-1, label_smoothing=0.1),
+    *(
+        case("cross_entropy", x(2, 3, 5), np.array([[4, 0, 4], [1, 2, 0]]), **options, **more)
+        for options in ({}, {"ignore_index": 4}, {"label_smoothing": 0.3, "ignore_index": 0})
+        for more in (
+            {"class_weights": np.array([0.3, 1.0, 0.0, 2.5, 0.7])},
+            {"class_weights": [1, 0, 3, 2, 5], "reduction": "sum"},
+        )
+    ),
+    *(
+        case("cross_entropy", x(3, 5), targets=probabilities(3, 5), class_weights=w, **options)
+        for w in ([0.3, 1.0, 0.0, 2.5, 0.7],)
+        for options in ({}, {"label_smoothing": 0.3}, {"reduction": "none"})
+    ),
     # 3.7 fused
     *(case("linear", x(*s, 5), x(5, 7), x(7)) for s in ((3,), (2, 3), (), (0,))),
     case("linear", x(3, 0), x(0, 7), x(7)),
@@ -583,6 +596,10 @@ CASES = [
     *(
         case("embedding", x(5, 3), indices=i)
         for i in ([4, 0, 4], 2, np.array([[1, 1], [0, 4]]), np.zeros((0, 2), int))
+    ),
+    *(
+        case("embedding", x(5, 3) * (np.arange(5) != 4)[:, None], indices=i, padding_idx=4)
+        for i in ([4, 0, 4], 4, np.array([[1, 1], [0, 4]]))
     ),
     *(case("dropout", x(*s), p=p) for s in ((3, 5), (), (0, 3)) for p in (0.3, 0.0)),
     # methods that differ from the function of their name, or have none

@@ -56,8 +56,11 @@ def layer_norm(x, gain, bias, eps=1e-5):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * gain + bias
 
 
-def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0, reduction="mean"):
+def cross_entropy(
+    logits, targets, class_weights=None, ignore_index=None, label_smoothing=0.0, reduction="mean"
+):
     C = np.shape(logits)[-1]
+    weights = np.ones(C) if class_weights is None else np.asarray(class_weights)
     classes = np.shape(targets) != np.shape(logits)
     losses, n = np.zeros(np.shape(logits)[:-1]), 0.0
     for row in np.ndindex(losses.shape):
@@ -67,8 +70,8 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0, reduc
         truth = np.eye(C)[target] if classes else target
         truth = (1 - label_smoothing) * truth + label_smoothing / C
         log_p = np.log(softmax(np.asarray(logits)[row]))
-        losses[row] = -np.where(truth == 0, 0, truth * log_p).sum()
-        n += 1
+        losses[row] = -np.where(truth == 0, 0, weights * truth * log_p).sum()
+        n += weights[target] if classes else 1
     return losses.sum() / n if reduction == "mean" else reduced(losses, reduction)
 
 
@@ -133,7 +136,9 @@ DEFINITIONS = {
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
     "cross_entropy": cross_entropy,
     "dropout": dropout,
-    "embedding": lambda table, indices: table[np.asarray(indices)],
+    "embedding": lambda table, indices, padding_idx=None: np.where(
+        np.equal(indices, padding_idx)[..., None], 0, table[np.asarray(indices)]
+    ),
     "erf": each(math.erf),
     "gelu": each(lambda v: v * (1 + math.erf(v / math.sqrt(2))) / 2),
     "gelu_tanh": gelu_tanh,
@@ -303,8 +308,10 @@ def dot(a, b):
 
 
 def losses(f, ignore=-100):
-    def loss(x, targets, ignore_index=None, **options):
+    def loss(x, targets, ignore_index=None, class_weights=None, **options):
         rows = x.reshape(-1, x.shape[-1])
+        if class_weights is not None:
+            options["weight"] = torch.as_tensor(class_weights, dtype=x.dtype)
         if np.shape(targets) == x.shape:
             targets = torch.as_tensor(targets, dtype=x.dtype).reshape(rows.shape)
         else:
@@ -368,7 +375,7 @@ TORCH = {
     "dot": dot,
     "dropout": dropped,
     "einsum": lambda *xs, subscripts: torch.einsum(subscripts, *xs),
-    "embedding": lambda table, indices: nn.embedding(integers(indices), table),
+    "embedding": lambda table, indices, **o: nn.embedding(integers(indices), table, **o),
     "erf": lambda x: torch.special.erf(x),
     "expand_dims": lambda x, axis: x.unsqueeze(axis),
     "flip": lambda x, axis=None: torch.flip(

@@ -238,6 +238,15 @@ cross_entropy(q, [0, 1], label_smoothing=1.0) →
     ValueError: ^label_smoothing must be a number, 0 ≤ label_smoothing < 1: got 1.0$
 cross_entropy(q, [0, 1], label_smoothing=True) → ValueError: got True$
 embedding(t, [0]) → ValueError: ^embedding takes a table of rows, \(V, d\): got 't' \(3,\)$
+cross_entropy(q, [0, 1], weight=A) → TypeError: instead of weight= use class_weights=$
+cross_entropy(q, [0, 1], class_weights=[1, 2]) →
+    ValueError: class_weights has a number for each of 3 classes: got int64 \(2,\)$
+cross_entropy(q, [0, 1], class_weights=[1, 2, -3]) →
+    ValueError: class_weights must be finite and not negative: got array
+cross_entropy(q, [0, 1], class_weights=[1, np.inf, 3]) → ValueError: class_weights must be finite
+cross_entropy(q, [0, 1], class_weights=[0, 0, 3]) → ValueError: no target is left to take the mean
+cross_entropy(q, [0, 1], class_weights=t) → TypeError: would drop the gradient of 't' \(3,\)
+embedding(q, [0], padding_idx=-1) → ValueError: ^padding_idx must be a whole number, 0 ≤ padding_idx
 cross_entropy(q, q) → TypeError: would drop the gradient of 'q' \(2, 3\)
 dropout(q, 0.5, rng=3) → TypeError: dropout needs rng=np.random.default_rng\(seed\): got int
 dropout(q, 0.5) → TypeError: ^dropout.* missing .*'rng'; pass rng=np.random.default_rng\(seed\)$
@@ -259,6 +268,12 @@ np.add(M, 1, where=q) → TypeError: ^np.add with where= has no rule for Tensors
 # 7 Layers
 Embedding(11, 7, rng=rng)([[11]]) → ValueError: embedding
 Embedding(11, 7, rng=rng)([[1.0]]) → TypeError: embedding
+Embedding(11, 7, padding_idx=11, rng=rng) →
+    ValueError: ^padding_idx must be a whole number, 0 ≤ padding_idx < 11: got 11$
+functional_call(linear, {"weights": M}, M) →
+    ValueError: ^weights is not a name in this Linear: weight, bias$
+functional_call(linear, {"bias": M}, M) → ValueError: ^bias has shape \(7,\): got \(2, 3\)$
+functional_call(softmax, {"w": M}, M) → ValueError: ^w is not a name in this function: $
 Dropout(np.nan, rng=rng) → ValueError: ^dropout must be a number, 0 ≤ dropout < 1: got nan$
 LayerNorm(3, eps=-1) → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got -1$
 RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 ≤ eps < ∞: got 'a'$
@@ -280,6 +295,16 @@ linear(["a"] * 5) → TypeError: ^Linear takes real numbers, but got an array of
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
+SGD([{"params": [t]}, {"params": [q, t]}], 0.1) → ValueError: ^a parameter .*or in two groups: it
+SGD([{"params": [t], "speed": 3}], 0.1) →
+    TypeError: ^SGD does not know speed, of group 0: use lr, momentum$
+SGD([{"params": [q]}, t], 0.1) → TypeError: ^group 1 must be a dict with "params": got Tensor
+SGD([{"lr": 0.1}], 0.1) → TypeError: ^group 0 must be a dict with "params": got {'lr': 0.1}$
+SGD([{"params": t}], 0.1) → TypeError: ^group 0 takes model.parameters\(\), or a list: got a Tensor
+SGD([{"params": [t], "lr": -1}], 0.1) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got -1$
+SGD([{"params": [t], "lr": 0.1}], 0) → ValueError: ^a group's rate is a multiple of .* which is 0$
+SGD([{"params": []}, {"params": [t]}], 0.1) → ValueError: an optimizer needs a parameter: got none
+AdamW([t], matrices_only=True) → TypeError: instead of matrices_only= use groups: \[{"params": matr
 SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step
 SGD([t], -1) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got -1$
 SGD([t], np.nan) → ValueError: ^lr must be a number, 0 ≤ lr < ∞: got nan$

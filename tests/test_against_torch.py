@@ -18,7 +18,15 @@ from attention import (
 from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
-from minigrad.nn import LayerNorm, Linear, Module, RMSNorm, Sequential
+from minigrad.nn import (
+    Embedding,
+    LayerNorm,
+    Linear,
+    Module,
+    RMSNorm,
+    Sequential,
+    functional_call,
+)
 from minigrad.optim import Adam
 
 torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
@@ -187,6 +195,47 @@ def test_a_layer_is_pytorchs_of_that_name(make, make_other):
         agree([y, a.grad], [result, b.grad])
         for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
             agree([p.grad.T if ours == "weight" else p.grad], [theirs.grad])
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["head", "tied head"])
+def test_an_embedding_with_a_padding_token_is_pytorchs_also_beside_a_tied_head(tied):
+    """(PyTorch's vector of padding is the row, so with a tied head they agree for one step.)"""
+    tokens = random.integers(0, 7, (B, S))
+    tokens[:, -1] = 3
+    ours = Embedding(7, D_K, padding_idx=3, rng=random)
+    theirs = torch.nn.Embedding(7, D_K, padding_idx=3).double()
+    theirs.weight.data = torch.tensor(ours.weight.data)
+    head, other = leaves(x(7, D_K))
+    for _ in range(1 if tied else 3):
+        y = np.tanh(ours(tokens)) @ (ours.weight if tied else head[0]).mT
+        result = torch.tanh(theirs(torch.tensor(tokens))) @ (theirs.weight if tied else other[0]).mT
+        y.backward(np.ones(y.shape))
+        result.backward(torch.ones(result.shape))
+        agree([y, ours.weight.grad], [result, theirs.weight.grad])
+        assert ours.weight.grad[3].any() == tied
+        ours.weight.data = ours.weight.data - 0.1 * ours.weight.grad
+        theirs.weight.data -= 0.1 * theirs.weight.grad
+    assert not ours(tokens).data[:, -1].any() and ours.weight.data[3].any() == tied
+
+
+def test_a_gradient_through_a_step_is_that_of_pytorchs_functional_call():
+    """Of a network whose layers share a weight."""
+    ours = Sequential(Linear(D_K, D_K, rng=random), np.tanh, Linear(D_K, D_K, rng=random))
+    layers = torch.nn.Linear(D_K, D_K), torch.nn.Tanh(), torch.nn.Linear(D_K, D_K)
+    theirs = copied(ours, torch.nn.Sequential(*layers))
+    ours.layers[2].weight, theirs[2].weight = ours.layers[0].weight, theirs[0].weight
+
+    def through(model, slopes, call, a):
+        start = dict(model.named_parameters())
+        found = slopes((model(a) ** 2).mean(), [*start.values()], create_graph=True)
+        moved = {n: p - 0.3 * g for (n, p), g in zip(start.items(), found, strict=True)}
+        loss = (call(model, moved, a) ** 2).mean()
+        return [loss, *slopes(loss, [*start.values()])]
+
+    a = x(B, D_K)
+    found = through(ours, gradients, functional_call, a)
+    expected = through(theirs, torch.autograd.grad, torch.func.functional_call, torch.tensor(a))
+    agree([g.T if g.ndim == 2 else g for g in found], expected)
 
 
 def two_play(generator, discriminator, adam, batches):

@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 
 from minigrad import Tensor
-from minigrad.nn import Linear, Module
+from minigrad.nn import Linear, Module, Sequential
 from minigrad.optim import SGD, Adam
 from minigrad.runs import checkpoints
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
@@ -165,13 +165,46 @@ def test_an_optimizer_knows_its_parameters_by_the_models_names_and_not_by_their_
         load_checkpoint(path, model=second, optimizer=Adam([second.c, second.frozen]))
 
 
+def two_parts(seed=0):
+    """A model of two layers, each with an optimizer of its own, of which one has groups."""
+    rng = np.random.default_rng(seed)
+    first, second = Linear(3, 5, rng=rng), Linear(5, 3, rng=rng)
+    groups = [{"params": [p], "lr": 0.1 * i} for i, p in enumerate(second.parameters())]
+    optimizers = [Adam(first.parameters(), 0.1), SGD(groups, 0.1, momentum=0.9)]
+    return {"model": Sequential(first, np.tanh, second), "optimizer": optimizers, "rng": rng}
+
+
+def states(parts):
+    return [each.state_dict() for each in (parts["model"], *parts["optimizer"])]
+
+
+def test_several_optimizers_are_in_one_checkpoint_and_all_of_them_go_on_or_none(tmp_path):
+    parts, other = two_parts(), two_parts(5)
+    for optimizer in parts["optimizer"]:
+        train(parts["model"], optimizer, parts["rng"])
+    path = save_checkpoint(tmp_path / "c", **parts)
+    before, (adam, sgd) = states(other), other["optimizer"]
+    plain = SGD(other["model"].layers[2].parameters(), 0.1)
+    for wrong, words in (
+        ([sgd, adam], "does not fit: this state is of Adam of 2 parameters, and not of SGD"),
+        ([adam, plain], "of SGD of 2 parameters in 2 groups, and not of SGD of 2 parameters$"),
+        ([adam], r"holds 2 optimizer\(s\), and 1 are to be set"),
+        ([adam, sgd, adam], r"holds 2 optimizer\(s\), and 3 are to be set"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            load_checkpoint(path, **other | {"optimizer": wrong})
+        np.testing.assert_equal(states(other), before)
+    load_checkpoint(path, **other)
+    np.testing.assert_equal(states(other), states(parts))
+
+
 # ---------------------------------------------------------------- refusal
 
 
 @pytest.mark.parametrize(
     ("part", "given", "words"),
     [
-        ("optimizer", [run()["optimizer"]] * 2, "has one optimizer: got a list; write a file for"),
+        ("optimizer", [run()["optimizer"], 3], "is an Optimizer, or a list of them: got 3$"),
         ("rng", np.random.Generator(np.random.SFC64(0)), r"default_rng\(seed\), a PCG64: got Gen"),
         ("rng", 3, r"rng must be np.random.default_rng\(seed\), a PCG64: got 3$"),
     ],

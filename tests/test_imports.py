@@ -28,7 +28,7 @@ minigrad/ops                 3.1 error_function 3
 minigrad/checks              __init__ 4.1 rounding 4.2 comparing culprit mistakes explaining
 minigrad/checks              agreeing 4.3
 minigrad/functional          manipulation 6 numpy_words table
-minigrad/nn                  initial 7 __init__
+minigrad/nn                  initial 7 substitution __init__
 minigrad/graphs              operations summary model variable_names names scale folding worked text
 minigrad/graphs              render page steps drawing 5
 minigrad                     8

@@ -54,6 +54,9 @@ LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
 CONFIG = {"vocab_size": V, "hidden_size": D_MODEL, "num_attention_heads": H}  # Hugging Face's
 CONFIG |= {"num_hidden_layers": BLOCKS, "max_position_embeddings": LENGTH}
 BERT_CONFIG = CONFIG | {"model_type": "bert", "type_vocab_size": 2, "layer_norm_eps": EPS}
+GPT2_CONFIG = {"vocab_size": V, "n_positions": LENGTH, "n_embd": D_MODEL, "n_layer": BLOCKS}
+GPT2_CONFIG |= {"n_head": H, "layer_norm_epsilon": EPS, "n_inner": None, "model_type": "gpt2"}
+GPT2_CONFIG |= {"activation_function": "gelu_new", "attn_pdrop": 0.1}
 LLAMA_CONFIG = CONFIG | {"model_type": "llama", "num_key_value_heads": 1, "head_dim": D_K}
 LLAMA_CONFIG |= {"intermediate_size": D_FF, "rms_norm_eps": EPS, "tie_word_embeddings": False}
 LLAMA_CONFIG |= {"rope_parameters": {"rope_theta": BASE, "rope_type": "default"}}
@@ -128,18 +131,18 @@ if torch is not None:
                 wpe=torch.nn.Embedding(LENGTH, D_MODEL),
                 h=torch.nn.ModuleList(
                     named(
-                        ln_1=torch.nn.LayerNorm(D_MODEL),
+                        ln_1=torch.nn.LayerNorm(D_MODEL, eps=EPS),
                         attn=named(
                             c_attn=Conv1D(D_MODEL, 3 * D_MODEL), c_proj=Conv1D(D_MODEL, D_MODEL)
                         ),
-                        ln_2=torch.nn.LayerNorm(D_MODEL),
+                        ln_2=torch.nn.LayerNorm(D_MODEL, eps=EPS),
                         mlp=named(
                             c_fc=Conv1D(D_MODEL, 4 * D_MODEL), c_proj=Conv1D(4 * D_MODEL, D_MODEL)
                         ),
                     )
                     for _ in range(BLOCKS)
                 ),
-                ln_f=torch.nn.LayerNorm(D_MODEL),
+                ln_f=torch.nn.LayerNorm(D_MODEL, eps=EPS),
             )
             self.lm_head = torch.nn.Linear(D_MODEL, V, bias=False)
             self.lm_head.weight = self.transformer.wte.weight
@@ -233,7 +236,7 @@ CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
     "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
         lambda: GPT2(),
         (
-            lambda: gpt2(V, LENGTH, **SIZES),
+            lambda: mapping.gpt2_from(GPT2_CONFIG),
             GPT2_PIECES,
             ["attn.bias", "attn.masked_bias", "lm_head.weight"],
         ),
@@ -358,6 +361,12 @@ def test_a_model_whose_rotary_pairs_are_not_those_of_the_file_is_refused(make):
         llama_layout(make())
 
 
+@pytest.mark.parametrize(("name", "activation"), mapping.ACTIVATIONS.items())
+def test_a_gpt2_of_a_configuration_has_its_activation(name, activation):
+    model = mapping.gpt2_from(GPT2_CONFIG | {"activation_function": name, "n_inner": 4 * D_MODEL})
+    assert model.blocks[0].feed_forward.activation is activation and model.dropout is None
+
+
 def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
     first = {n: x for n, x in LLAMA_CONFIG.items() if n not in ("num_key_value_heads", "head_dim")}
     model = llama_from(SimpleNamespace(to_dict=lambda: first | {"rope_parameters": None}))
@@ -376,6 +385,13 @@ def test_a_configuration_is_a_dict_or_an_object_and_may_be_of_the_first_llama():
         (llama_from, LLAMA_CONFIG, {"partial_rotary_factor": 0.5}),
         (llama_from, LLAMA_CONFIG, {"attention_bias": True}),
         (llama_from, LLAMA_CONFIG, {"mlp_bias": True}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"model_type": "gpt_neo"}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"activation_function": "swish"}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"n_inner": 5 * D_MODEL}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"scale_attn_weights": False}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"scale_attn_by_inverse_layer_idx": True}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"add_cross_attention": True}),
+        (mapping.gpt2_from, GPT2_CONFIG, {"tie_word_embeddings": False}),
         (bert_from, BERT_CONFIG, {"position_embedding_type": "relative_key"}),
         (bert_from, BERT_CONFIG, {"is_decoder": True}),
     ],

@@ -275,6 +275,7 @@ CASES = {
         (lambda x: cross_entropy(x, [2, 0, 1], reduction="sum"), X),
         (lambda x: cross_entropy(x, [[2, 0, 1]] * 3, ignore_index=0, reduction="none"), BOX),
         (lambda x: cross_entropy(x, [[0.5, 0.25, 0.25]] * 3, label_smoothing=0.25), X),
+        (lambda x: cross_entropy(x, [2, 0, 1], class_weights=[0.5, 2, 3], ignore_index=1), X),
         keeps_float32(lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class,
     ],

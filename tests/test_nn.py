@@ -2,14 +2,16 @@
 
 import copy
 import functools
+import gc
 import math
 import pickle
 import re
+import weakref
 
 import numpy as np
 import pytest
 
-from minigrad import Steps, Tensor, dropout, gradcheck, gradients, relu
+from minigrad import Steps, Tensor, dropout, gradcheck, gradients, recompute, relu
 from minigrad.nn import (
     Dropout,
     LayerNorm,
@@ -17,6 +19,7 @@ from minigrad.nn import (
     Module,
     RMSNorm,
     Sequential,
+    functional_call,
     normal,
     xavier_uniform,
 )
@@ -232,6 +235,100 @@ def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differe
 
 
 # ---------------------------------------------------------------- law
+
+
+class Recomputed(Module):
+    """Two layers with one tied weight and a list, in one record or in recomputed ones."""
+
+    def __init__(self):
+        self.first, self.second = linear(D_IN, D_IN), linear(D_IN, D_IN)
+        self.second.weight = self.first.weight
+        self.shifts = [Tensor(np.ones(D_IN), requires_grad=True)]
+
+    def __call__(self, x, save=False):
+        inner = lambda x: np.tanh(self.second(x)) * self.shifts[0]
+        within = lambda x: recompute(inner, self.first(x)) if save else inner(self.first(x))
+        return recompute(within, x) if save else within(x)
+
+
+class CallingSo(Module):
+    """A model that calls another with a parameter that it makes of two."""
+
+    def __init__(self):
+        self.inner, self.factor = Recomputed(), Tensor(2.0, requires_grad=True)
+
+    def forward(self, x, **options):
+        shift = self.inner.shifts[0] * self.factor
+        return functional_call(self.inner, {"shifts.0": shift}, x, **options)
+
+
+class Sloped(Recomputed):
+    """The gradient of the model's output in its input, and after it what a parameter is."""
+
+    def __call__(self, x):
+        x = Tensor(x.data, requires_grad=True)
+        (slope,) = gradients(super().__call__(x, save=True).sum(), [x], create_graph=True)
+        return slope * self.shifts[0]
+
+
+@pytest.mark.parametrize("make", [Recomputed, CallingSo])
+@pytest.mark.parametrize("start", [0.0, 0.3])
+def test_results_in_the_place_of_parameters_get_their_gradients_also_where_it_is_recomputed(
+    start, make
+):
+    """With start 0 the model's value is the same as with its own: only the gradient can tell."""
+    model, x = make(), Tensor(random.standard_normal((T, D_IN)))
+    own = dict(model.named_parameters())
+    added = {name: Tensor(np.full(p.shape, start), requires_grad=True) for name, p in own.items()}
+    for p in own.values():
+        p.requires_grad = False  # as where a frozen model is adapted
+    found = []
+    for save in (False, True):
+        others = {name: p + added[name] for name, p in own.items()}
+        y = functional_call(model, others, x, save=save)
+        first = gradients((y * y).sum(), [*added.values()], create_graph=True)
+        second = gradients(sum((g * g).sum() for g in first), [*added.values()])
+        found.append([y.data, *[g.data for g in first], *second])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, strict=True)
+        assert one.any()
+
+
+def test_what_took_the_place_of_a_parameter_is_freed_with_the_last_result():
+    model, x = CallingSo(), Tensor(random.standard_normal((T, D_IN)))
+    gc.disable()  # (which would also find what refers to itself)
+    try:
+        other = 0.5 * model.inner.shifts[0]
+        y, alive = (
+            functional_call(model, {"inner.shifts.0": other}, x, save=True),
+            weakref.ref(other),
+        )
+        del other
+        assert alive() is not None
+        y.sum().backward()
+        del y
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_a_backward_pass_within_the_call_leaves_the_other_parameters_in_their_places():
+    model, x = Sloped(), Tensor(random.standard_normal((T, D_IN)))
+    others = {name: 0.5 * p for name, p in model.named_parameters()}
+    y = functional_call(model, others, x)
+    model.load_state_dict({name: p.data for name, p in others.items()})
+    np.testing.assert_allclose(y.data, model(x).data, rtol=1e-13)
+
+
+def test_after_an_error_in_the_call_the_model_holds_its_own_parameters():
+    model = Recomputed()
+    own = dict(model.named_parameters())
+    others = {name: 2 * p for name, p in own.items()}
+    for save in (False, True):
+        with pytest.raises(ValueError, match="^Linear takes 5 features on the last axis"):
+            functional_call(model, others, np.ones((T, D_OUT)), save=save)
+        assert all(p is own[name] for name, p in model.named_parameters())
+        assert model.second.weight is model.first.weight and model.shifts[0] is own["shifts.0"]
 
 
 @pytest.mark.parametrize("shape", [(211, 601), (5, 211, 101)])

@@ -29,6 +29,11 @@ def steps(optimizer, parameters, n):
         yield [p.data.copy() for p in parameters]
 
 
+def apart(parameters, **options):
+    """Return two groups: the first parameter, and the others with these options."""
+    return [{"params": parameters[:1]}, {"params": iter(parameters[1:]), **options}]
+
+
 OPTIMIZERS = {
     "SGD": (lambda p: SGD(p, 0.1), lambda t, p: t.SGD(p, 0.1)),
     "momentum": (lambda p: SGD(p, 0.01, momentum=0.9), lambda t, p: t.SGD(p, 0.01, momentum=0.9)),
@@ -41,11 +46,17 @@ OPTIMIZERS = {
         lambda p: AdamW(p, 0.1, weight_decay=0.05),
         lambda t, p: t.AdamW(p, 0.1, weight_decay=0.05),
     ),
-    "AdamW, matrices only": (
-        lambda p: AdamW(p, 0.1, weight_decay=0.05, matrices_only=True),
-        lambda t, p: t.AdamW(
-            [{"params": p[:1]}, {"params": p[1:], "weight_decay": 0.0}], 0.1, weight_decay=0.05
-        ),
+    "AdamW, decay of matrices": (
+        lambda p: AdamW(apart(p, weight_decay=0.0), 0.1, weight_decay=0.05),
+        lambda t, p: t.AdamW(apart(p, weight_decay=0.0), 0.1, weight_decay=0.05),
+    ),
+    "SGD in groups": (
+        lambda p: SGD(apart(p, momentum=0.9, lr=0.02), 0.05),
+        lambda t, p: t.SGD(apart(p, momentum=0.9, lr=0.02), 0.05),
+    ),
+    "Adam in groups": (
+        lambda p: Adam(apart(p, betas=(0.5, 0.7), eps=1e-3, lr=0.3), 0.1),
+        lambda t, p: t.Adam(apart(p, betas=(0.5, 0.7), eps=1e-3, lr=0.3), 0.1),
     ),
 }
 each_optimizer = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
@@ -65,6 +76,22 @@ def test_fifty_steps_are_pytorchs_to_twelve_digits(make):
         other.step()
         for x, t in zip(found, theirs, strict=True):
             np.testing.assert_allclose(x, t.detach().numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_schedule_keeps_the_ratio_of_the_rates_of_groups_as_pytorchs_do():
+    torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
+    factors = [0.0, 0.5, 1.0, 0.3]
+    optimizer = SGD(apart(leaves(), lr=0.03), 0.05)
+    other = torch.optim.SGD(
+        apart([torch.tensor(x, requires_grad=True) for x in (W, B)], lr=0.03), 0.05
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(other, [*factors, 0.0].__getitem__)
+    for factor in factors:
+        optimizer.lr = 0.05 * factor
+        rates = [group.lr for group in optimizer.groups]
+        np.testing.assert_allclose(rates, [group["lr"] for group in other.param_groups], rtol=1e-15)
+        other.step()
+        schedule.step()
 
 
 def test_clipping_keeps_the_direction_and_gives_the_length_before():
@@ -112,6 +139,18 @@ def test_a_run_that_goes_on_from_its_state_is_the_run_that_never_stopped(make):
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
     assert resumed.steps == 20
+
+
+def test_the_rate_of_one_group_can_be_set_and_is_in_the_state():
+    w, b = leaves()
+    optimizer, resumed = (AdamW(apart([w, b]), lr) for lr in (0.1, 0.2))
+    optimizer.groups[0].lr = 0.0
+    resumed.load_state_dict(optimizer.state_dict())
+    assert [group.lr for group in resumed.groups] == [0.0, 0.1] and resumed.lr == 0.1
+    (found,) = steps(resumed, [w, b], 1)
+    assert np.array_equal(found[0], W) and not np.array_equal(found[1], B)
+    resumed.lr = 0.3
+    assert [group.lr for group in resumed.groups] == [0.3, 0.3]
 
 
 @each_optimizer
@@ -197,6 +236,10 @@ def test_a_gradient_that_is_not_finite_is_named():
     [
         (lambda: SGD(leaves(), 0.1), "of Adam of 2 parameters, and not of SGD of 2 parameters"),
         (lambda: Adam(leaves()[:1]), "of Adam of 2 parameters, and not of Adam of 1 parameters"),
+        (
+            lambda: Adam(apart(leaves())),
+            "2 parameters, and not of Adam of 2 parameters in 2 groups",
+        ),
         (lambda: Adam(leaves()[::-1]), r"parameter 0, 'b' \(2,\), .*: 0.m is \(3, 2\)"),
     ],
 )
@@ -217,15 +260,12 @@ def test_a_state_without_the_names_of_its_parameters_is_refused():
         Adam(leaves()).load_state_dict(state)
 
 
-def test_a_rate_that_was_set_later_is_refused_before_anything_moves():
-    w, _ = leaves()
-    optimizer = SGD([w], 0.1)
-    w.grad = np.ones((3, 2))
+def test_a_rate_that_is_no_rate_cannot_be_set_later_either():
+    optimizer = SGD(leaves(), 0.1)
     for rate in (-1.0, np.nan, "fast"):
-        optimizer.lr = rate
         with pytest.raises(ValueError, match=f"^lr must be a number, 0 ≤ lr < ∞: got {rate!r}$"):
-            optimizer.step()
-    np.testing.assert_array_equal(w.data, W)
+            optimizer.lr = rate
+    assert optimizer.lr == 0.1
 
 
 def test_a_momentum_is_not_lost_without_a_word():

@@ -74,6 +74,36 @@ TASKS = {
             """,
         ),
         Task(
+            "let weight decay shrink matrices alone",
+            "A group has parameters, and options of its own for them (chapter 8).",
+            """
+            matrices = [p for p in model.parameters() if p.ndim > 1]
+            others = [p for p in model.parameters() if p.ndim < 2]
+            optimizer = AdamW([{"params": matrices}, {"params": others, "weight_decay": 0.0}])
+            """,
+        ),
+        Task(
+            "let rare classes count more",
+            "The loss becomes a weighted mean (chapter 3.10).",
+            """
+            counts = np.bincount(targets.ravel(), minlength=11)
+            class_weights = 1 / np.maximum(counts, 1)
+            loss = cross_entropy(model(tokens), targets, class_weights=class_weights)
+            """,
+        ),
+        Task(
+            "take a gradient through a step",
+            "`functional_call` computes with other parameters, which may be results.",
+            """
+            start = dict(model.named_parameters())
+            loss = cross_entropy(model(tokens), targets)
+            slopes = gradients(loss, [*start.values()], create_graph=True)
+            moved = {name: p - 0.1 * g for (name, p), g in zip(start.items(), slopes)}
+            cross_entropy(functional_call(model, moved, tokens), targets).backward()
+            """,
+            "minigrad.nn.substitution",
+        ),
+        Task(
             "train on a batch that is too large for the memory",
             "Gradients of parts add up to the gradient of the whole, since `backward` adds.",
             """

@@ -117,7 +117,9 @@ def train_reader(positions, what, known=train, asked=held_out):
     """Train a model; return it, its run, and True for each asked image that it reads correctly."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
-    optimizer = AdamW(model.parameters(), weight_decay=0.1, matrices_only=True)
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    others = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
+    optimizer = AdamW([{"params": matrices}, others], weight_decay=0.1)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         some = rng.choice(known, BATCH, replace=False)

@@ -38,6 +38,8 @@ OTHER_WORDS: dict[str, str] = {
     "keepdim=": "keepdims=",
     "long": "t.data.astype(int)",
     "masked_fill": "np.where(mask, value, t)",
+    # (an option of AdamW, before there were groups)
+    "matrices_only=": 'groups: [{"params": matrices}, {"params": others, "weight_decay": 0.0}]',
     "mm": "t @ u",
     "mul_": "t = t * u",
     "numel": "t.size",
@@ -54,6 +56,7 @@ OTHER_WORDS: dict[str, str] = {
     "type": "t.astype(dtype)",
     "unsqueeze": "np.expand_dims(t, axis)",
     "view": "t.reshape(shape)",
+    "weight=": "class_weights=",
     "weight_decay=": "weight_decay= of AdamW",
     "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
 }

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.record import WATCHERS, Node, is_recording, recording
+from minigrad.engine.record import AGAIN, WATCHERS, Node, is_recording, recording
 from minigrad.engine.replay import ends, refuse_changed, replay
 from minigrad.engine.tensor import Array, Tensor, now, result
 
@@ -60,7 +60,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     given = set(arguments)
     inputs = (*arguments, *[t for t in ends(y, since) if t not in given])
     others = [_ARGUMENT if isinstance(x, Tensor) else x for x in xs]
-    value, made = y._array, now()
+    value, made, as_before = y._array, now(), AGAIN.get()
 
     def again(*tensors: Any) -> Tensor:
         """Compute f again, with a record, as a function of every tensor that it depends on.
@@ -69,7 +69,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         here, because this closure lives as long as the node.
         """
         arguments = iter(tensors)
-        with recording():
+        with recording(), as_before():
             y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
         _refuse_another_run(y, value, tensors, since)
         return y  # type: ignore[no-any-return]

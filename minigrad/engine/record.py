@@ -137,3 +137,9 @@ WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 # block gives an observer (chapter 2.1); outside of `Steps` it does nothing.
 Passes = Callable[["Tensor", "Array"], AbstractContextManager[Any]]
 PASSES: ContextVar[Passes] = ContextVar("passes", default=lambda *_: nullcontext())
+
+# Makes the block in which `recompute` (chapter 2.4) runs its function again: it puts back what the
+# function found in its first run.
+AGAIN: ContextVar[Callable[[], AbstractContextManager[Any]]] = ContextVar(
+    "again", default=nullcontext
+)

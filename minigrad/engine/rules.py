@@ -47,7 +47,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, overload
+from typing import Any, ParamSpec, overload
 
 import numpy as np
 
@@ -56,11 +56,13 @@ from minigrad.engine.options import check_floating
 from minigrad.engine.record import WATCHERS, Node, is_recording, setting
 from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
 
+P = ParamSpec("P")  # an operation takes what its rule takes
+
 
 @overload
-def primitive(rule: Callable[..., Any], /) -> Callable[..., Tensor]: ...
+def primitive(rule: Callable[P, Any], /) -> Callable[P, Tensor]: ...
 @overload
-def primitive(*, name: str) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]: ...
+def primitive(*, name: str) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]: ...
 def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     """Turn a rule into an operation on Tensors: `@primitive`, or `@primitive(name="matmul")`.
 
@@ -168,7 +170,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
 
 def fused(
     *, definition: Callable[..., Any], name: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """Turn a rule that does several steps at once into one operation, and one node.
 
     `definition` is the same function of the same arguments, composed of other operations. The rule
@@ -195,7 +197,7 @@ def fused(
     with finite differences.
     """
 
-    def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
+    def decorate(rule: Callable[P, Any]) -> Callable[P, Tensor]:
         rule.definition = definition  # type: ignore[attr-defined]
         return _operation(rule, name)
 

@@ -212,8 +212,8 @@ class Tensor(TensorWords):
         self._requires_grad = bool(value)
 
     @property
-    def grad(self) -> Array | None:
-        """∂L/∂(this leaf), once `backward` (chapter 2.2) was called.
+    def grad(self) -> Any:
+        """∂L/∂(this leaf), an array, once `backward` (chapter 2.2) was called; before it None.
 
         RuntimeError for a result; so `hasattr(result, "grad")` raises it, too.
         """

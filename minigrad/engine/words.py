@@ -54,6 +54,9 @@ A row of your own teaches every Tensor a word (chapter 1.3 explains this rule):
     >>> np.exp2(t)
     Tensor([ 2., 16.], node=exp2)
     >>> del RECORDED[np.exp2]
+
+(A type checker reads what NumPy declares, and takes np.exp(t) for an array. It knows that
+minigrad.exp(t) is a Tensor.)
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from minigrad.engine.hints import in_our_words
 from minigrad.engine.options import as_number
 from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.activations import square
-from minigrad.ops import getitem, logaddexp, mean, multiply, subtract, sum
+from minigrad.ops import getitem, logaddexp, mean, multiply, subtract, sum, where
 from minigrad.ops.classification import check_reduction
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import integers_below
@@ -76,19 +76,29 @@ def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
     return rows
 
 
-def embedding(weight: Any, indices: Any) -> Tensor:
+def embedding(weight: Any, indices: Any, *, padding_idx: int | None = None) -> Tensor:
     """Return the rows of weight that the indices name. (V, d), (…) → (…, d)
 
     It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
     Unlike `weight[indices]` it refuses negative indices, because no token has one.
 
+    The token `padding_idx` stands for nothing: its vector is 0, and its row gets no gradient.
+
     >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
     np.float64(14.0)
+    >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 0], padding_idx=0)
+    array([[3., 4.],
+           [0., 0.]])
     """
     shape = np.shape(weight)
     if len(shape) != 2:
         raise ValueError(f"embedding takes a table of rows, (V, d): got {describe(weight)}")
-    return getitem(weight, integers_below(indices, shape[0], "embedding"))
+    places = integers_below(indices, shape[0], "embedding")
+    rows = getitem(weight, places)
+    if padding_idx is None:
+        return rows
+    padding_idx = as_number("padding_idx", padding_idx, 0, shape[0], whole=True)
+    return where(np.equal(places, padding_idx)[..., None], 0, rows)
 
 
 @in_our_words

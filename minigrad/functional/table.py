@@ -52,7 +52,7 @@ PLAIN.update({np.around, np.ceil, np.floor, np.floor_divide, np.rint, np.round, 
 PLAIN.update({np.empty_like, np.ndim, np.ones_like, np.shape, np.size, np.zeros_like})
 
 # NumPy's name goes first: t.exp is answered with np.exp(t), t.relu with minigrad.relu(t).
-for name in (*ops.__all__, *functional.__all__):  # type: ignore[attr-defined]
+for name in (*ops.__all__, *functional.__all__):
     CALLED[name] = f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"
 for function in (*RECORDED, *PLAIN):
     CALLED.setdefault(function.__name__, name_of(function))

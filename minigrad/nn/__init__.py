@@ -6,7 +6,8 @@ keep them, and each can be called by its name.
     7.1  module          Module: names, state, training and evaluation
     7.3  layers          Linear, Embedding, LayerNorm, RMSNorm, Dropout, Sequential
 
-A tool, `initial`, draws the first weights, and explains how large they should be.
+Two tools: `initial` draws the first weights, and explains how large they should be; `substitution`
+calls a model with other parameters than its own.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -23,6 +24,7 @@ from minigrad.engine.hints import refuse_name
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
 from minigrad.nn.module import Module
+from minigrad.nn.substitution import functional_call
 
 __all__ = [
     "Dropout",
@@ -32,6 +34,7 @@ __all__ = [
     "Module",
     "RMSNorm",
     "Sequential",
+    "functional_call",
     "normal",
     "xavier_uniform",
 ]

@@ -57,6 +57,11 @@ class Embedding(Module):
     """One row of numbers for each of V tokens.   (…) integers → (…, d_model)
 
     Rows are Gaussian with standard deviation `std`: 1 by default, as in PyTorch.
+
+    padding_idx  the token that stands for nothing. Its row is 0 at first, and gets no gradient from
+                 here. If a head uses the same matrix, the row also gives this token's scores, and
+                 the head trains it; the token's vector is 0 nevertheless. (In PyTorch it is then
+                 the row.) It may be set later: `model.tokens.padding_idx = 0`.
     """
 
     def __init__(
@@ -65,14 +70,19 @@ class Embedding(Module):
         d_model: int,
         *,
         std: float = 1.0,
+        padding_idx: int | None = None,
         rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:
-        self.weight = _parameter(normal((vocab_size, d_model), std, rng=rng), dtype, "weight")
+        rows = normal((vocab_size, d_model), std, rng=rng)
+        if padding_idx is not None:
+            rows[as_number("padding_idx", padding_idx, 0, vocab_size, whole=True)] = 0
+        self.weight = _parameter(rows, dtype, "weight")
+        self.padding_idx = padding_idx
 
     def __call__(self, indices: Any) -> Tensor:
         """Return the rows of the tokens that the indices name."""
-        return embedding(self.weight, indices)
+        return embedding(self.weight, indices, padding_idx=self.padding_idx)
 
 
 class LayerNorm(Module):

@@ -37,7 +37,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import unwrap
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -46,6 +46,15 @@ from minigrad.engine.options import check_floating, converted
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Array, Tensor, real_array
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
+
+    class _HasForward(Protocol[P, R]):
+        def forward(self, *args: P.args, **options: P.kwargs) -> R: ...
 
 
 class Module:
@@ -97,6 +106,10 @@ class Module:
                 raise AttributeError(f"a Module has no .{name}: use {here}", name=name, obj=None)
             return super().__getattribute__(name)  # raises Python's error; a property runs again
 
+    @overload  # (for a type checker: what forward(…) returns, if the class has it)
+    def __call__(self: _HasForward[P, R], *args: P.args, **options: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute the layer's output: every subclass defines this, or forward(…)."""
         if not hasattr(self, "forward"):

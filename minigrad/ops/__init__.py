@@ -30,8 +30,6 @@ and G = ∂L/∂C for an output C. The signs:
     array([0.5, 0.5])
 """
 
-from typing import TYPE_CHECKING
-
 from minigrad.ops.classification import cross_entropy
 from minigrad.ops.elementwise import (
     abs,
@@ -65,5 +63,11 @@ from minigrad.ops.reduce import cumsum, max, mean, min, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
 from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 
-if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
-    __all__ = sorted(name for name, value in globals().items() if callable(value))
+__all__ = [
+    "abs", "add", "astype", "broadcast_to", "concatenate", "cos", "cross_entropy", "cumsum",
+    "divide", "einsum", "erf", "exp", "expm1", "gelu_tanh", "getitem", "layer_norm", "linear",
+    "log", "log1p", "log_softmax", "logaddexp", "logsumexp", "masked_softmax", "matmul", "max",
+    "maximum", "mean", "min", "minimum", "multiply", "negative", "positive", "power", "reshape",
+    "rms_norm", "rotate_pairs", "scatter_add", "sigmoid", "sign", "sin", "softmax", "sqrt",
+    "subtract", "sum", "swapaxes", "tanh", "transpose", "where",
+]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.hints import in_our_words
 from minigrad.engine.options import as_number
 from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
@@ -23,10 +24,12 @@ from minigrad.ops.indexing import integers_below
 from minigrad.ops.softmaxes import log_softmax
 
 
+@in_our_words
 def cross_entropy(
     logits: Any,
     targets: Any,
     *,
+    class_weights: Any = None,
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
     reduction: str = "mean",
@@ -35,6 +38,7 @@ def cross_entropy(
 
     logits           z, the scores of C classes, before any softmax
     targets          the class of each row, an integer from 0 to C - 1; or (…, C) probabilities
+    class_weights    w, (C,), not negative: t becomes w ⊙ t, so that rare classes can count more
     ignore_index     a target that counts for nothing, such as a sentence's padding
     label_smoothing  ε: the truth is the target with probability 1 - ε, else any class, evenly.
                      No logit is then driven to infinity (Szegedy et al. 2015, section 7; Vaswani
@@ -52,8 +56,11 @@ def cross_entropy(
 
     The gradient is prediction minus truth. Where a model is sure and wrong, p - t is still near 1.
 
-    With "sum" and "none" n is 1. The targets are constants. ValueError for shapes that do not fit,
-    a class out of range, or no target left.
+    With "sum" and "none" n is 1. With class weights, n is the sum of w over the rows' classes, so
+    that the loss stays a mean; a row of t then sums to another number s, and the gradient is
+    (s p - t)/n. (For targets that are probabilities, n stays the number of rows, as in PyTorch.)
+    The targets and weights are constants. ValueError for shapes that do not fit, a class out of
+    range, or no target left.
 
     >>> from minigrad import grad
     >>> cross_entropy([[0.0, 0.0]], [1])                    # log 2
@@ -62,11 +69,14 @@ def cross_entropy(
     array([[ 0.5, -0.5]])
     >>> grad(cross_entropy)([[0.0, 0.0]], [[0.5, 0.5]])     # the prediction is the truth
     array([[0., 0.]])
+    >>> cross_entropy([[0.0, 0.0], [0.0, 9.0]], [0, 1], class_weights=[1.0, 0.0])   # only row 0
+    array(0.69314718)
     """
     check_reduction(reduction)
     return _cross_entropy(
         floats(logits),
         targets=np.array(targets),  # a copy: the record needs it as it is now
+        class_weights=None if class_weights is None else np.array(class_weights),
         ignore_index=ignore_index,
         label_smoothing=as_number("label_smoothing", label_smoothing, 0, 1),
         reduction=reduction,
@@ -102,10 +112,13 @@ def _cross_entropy(logits, /, **asked):
 # What follows: the truth, and what does not fit.
 
 
-def _truth(logits, targets, ignore_index, label_smoothing, reduction):
+def _truth(logits, targets, class_weights, ignore_index, label_smoothing, reduction):
     """Return t/n, as in `cross_entropy`'s docstring, and a mask of the rows that count, (…, 1)."""
     num_classes = logits.shape[-1]
     counts = np.ones(logits.shape[:-1], bool)
+    row_weights = counts  # of each row in the mean
+    if class_weights is not None:
+        _check_weights(class_weights, num_classes)
     if targets.dtype.kind == "f" and targets.shape == logits.shape:
         truth = targets
         if ignore_index is not None:
@@ -118,18 +131,30 @@ def _truth(logits, targets, ignore_index, label_smoothing, reduction):
         counts = counts if ignore_index is None else targets != ignore_index
         integers_below(targets[counts], num_classes, "targets")
         truth = targets[..., None] == np.arange(num_classes)
+        row_weights = counts if class_weights is None else counts * (truth @ class_weights)
     else:
         one_hot = "; of one-hot rows take .argmax(-1)" if targets.shape == logits.shape else ""
         raise ValueError(
             "one target for each row, with the classes on the last axis: the targets are "
             f"{targets.dtype} {targets.shape}, the logits {logits.shape}{one_hot}"
         )
-    n = counts.sum() if reduction == "mean" else 1
+    n = row_weights.sum() if reduction == "mean" else 1
     if not n > 0:
         raise ValueError("no target is left to take the mean over")
     share = (counts / n)[..., None]
     truth = ((1 - label_smoothing) * truth + label_smoothing / num_classes) * share
+    if class_weights is not None:
+        truth = truth * class_weights
     return truth.astype(logits.dtype), counts[..., None]
+
+
+def _check_weights(weights, num_classes):
+    """Refuse weights that are not one finite number for each class, or of which one is negative."""
+    if weights.shape != (num_classes,) or weights.dtype.kind not in "fiu":
+        got = f"{weights.dtype} {weights.shape}"
+        raise ValueError(f"class_weights has a number for each of {num_classes} classes: got {got}")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(f"class_weights must be finite and not negative: got {weights!r:.60}")
 
 
 def check_reduction(reduction: str) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def save_checkpoint(
     path: str | Path,
     *,
     model: Module,
-    optimizer: Optimizer | None = None,
+    optimizer: Optimizer | Sequence[Optimizer] | None = None,
     rng: np.random.Generator | None = None,
     **facts: Any,
 ) -> Path:
@@ -48,18 +49,21 @@ def save_checkpoint(
     No other thread may change the model, the optimizer or the generator meanwhile: the file would
     hold a part of one step and a part of the next.
 
-    optimizer  of parameters of the model: what it remembers of each is kept under the model's name
+    optimizer  of parameters of the model: what it remembers of each is kept under the model's name.
+               Or a list of several, which is given in the same order when they are loaded. (If each
+               trains a model of its own, such as a generator and a discriminator, `model` is a
+               Module that has both as attributes.)
     rng        the one generator that the data and every Dropout share: after loading, a layer with
                another one would draw other masks. It is of NumPy's default kind, PCG64, because
                JSON can write its state
     facts      what else to remember, such as step=7: anything that JSON can write, and NumPy's
                numbers. (A tuple comes back as a list, and a number that is a key as text)
     """
-    _refuse_other_kinds(optimizer, rng)
+    optimizers = _by_part(optimizer)
+    _refuse_another_kind(rng)
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
-    if optimizer is not None:
-        state = optimizer.state_dict(model)
-        arrays |= {f"optimizer.{name}": array for name, array in state.items()}
+    for part, member in optimizers.items():
+        arrays |= {f"{part}.{name}": array for name, array in member.state_dict(model).items()}
     drawn = None if rng is None else rng.bit_generator.state
     about = json.dumps({"facts": facts, "rng": drawn}, default=_of_pythons)
     written = f"{_fingerprint(arrays, about)} {about}"
@@ -72,7 +76,7 @@ def load_checkpoint(
     path: str | Path,
     *,
     model: Module,
-    optimizer: Optimizer | None = None,
+    optimizer: Optimizer | Sequence[Optimizer] | None = None,
     rng: np.random.Generator | None = None,
 ) -> dict[str, Any]:
     """Set a model, its optimizer and its generator from a file, and return the facts.
@@ -81,25 +85,30 @@ def load_checkpoint(
     nothing has been changed. No other thread may use the model, the optimizer or the generator
     meanwhile.
     """
-    _refuse_other_kinds(optimizer, rng)
+    optimizers = _by_part(optimizer)
+    _refuse_another_kind(rng)
     arrays, about = _read(Path(path))
-    parts: dict[str, dict[str, Array]] = {"model": {}, "optimizer": {}}
+    parts: dict[str, dict[str, Array]] = {"model": {}}
     for name, array in arrays.items():
         part, _, inner = name.partition(".")
-        parts[part][inner] = array
+        parts.setdefault(part, {})[inner] = array
     if rng is not None and about["rng"] is None:
         raise ValueError(f"{path} holds no rng")
-    if optimizer is not None and not parts["optimizer"]:
-        raise ValueError(f"{path} holds no optimizer")
+    if optimizers and optimizers.keys() != parts.keys() - {"model"}:
+        held = len(parts) - 1 or "no"
+        raise ValueError(f"{path} holds {held} optimizer(s), and {len(optimizers)} are to be set")
     before, drawn = model.state_dict(), None if rng is None else rng.bit_generator.state
+    former = {part: member.state_dict() for part, member in optimizers.items()}
     try:
         model.load_state_dict(parts["model"])
         if rng is not None:
             rng.bit_generator.state = about["rng"]
-        if optimizer is not None:
-            optimizer.load_state_dict(parts["optimizer"], model)
+        for part, member in optimizers.items():
+            member.load_state_dict(parts[part], model)
     except ValueError as error:
         model.load_state_dict(before)
+        for part, member in optimizers.items():
+            member.load_state_dict(former[part])
         if rng is not None and drawn is not None:
             rng.bit_generator.state = drawn
         raise ValueError(f"{path} does not fit: {error}") from None
@@ -111,11 +120,21 @@ def checkpoint_facts(path: str | Path) -> dict[str, Any]:
     return dict(_read(Path(path))[1]["facts"])
 
 
-def _refuse_other_kinds(optimizer: Any, rng: Any) -> None:
-    """Refuse several optimizers, and a generator whose state JSON cannot write."""
-    if not isinstance(optimizer, Optimizer | None):
-        kind = type(optimizer).__name__
-        raise TypeError(f"a checkpoint has one optimizer: got a {kind}; write a file for each")
+def _by_part(optimizer: Any) -> dict[str, Optimizer]:
+    """Return the optimizers by the first word of their names in the file; TypeError for others."""
+    if optimizer is None:
+        return {}
+    members = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
+    for member in members:
+        if not isinstance(member, Optimizer):
+            raise TypeError(f"optimizer= is an Optimizer, or a list of them: got {member!r:.40}")
+    if len(members) == 1:
+        return {"optimizer": members[0]}
+    return {f"optimizer{i}": member for i, member in enumerate(members)}
+
+
+def _refuse_another_kind(rng: Any) -> None:
+    """Refuse a generator whose state JSON cannot write."""
     if rng is not None and not isinstance(getattr(rng, "bit_generator", None), np.random.PCG64):
         raise TypeError(f"rng must be np.random.default_rng(seed), a PCG64: got {rng!r:.40}")
 
