@@ -55,9 +55,9 @@ At d_k = 64 the model without the scale is slower at each rate that all weights 
 1 its steps are too long: it never learns, and with W_Q and W_K at an eighth it does. At the smaller
 rates an eighth only costs steps, with the scale and without. If W_Q and W_K are slowed 64 times, a
 step moves the scores as far as with the scale for the same gradient, and the second task takes 678
-steps in place of 54: most queries pass next to no gradient on. At the best of these rates the model without the
-scale needs 139 steps, and with it 29. So too long a step is a cause at the rate 1, and it does not
-explain the rest.
+steps in place of 54: most queries pass next to no gradient on. At the best of these rates the model
+without the scale needs 139 steps, and with it 29. So too long a step is a cause at the rate 1, and
+it does not explain the rest.
 
 What does all this not show? **That a model needs the scale.** W_Q can absorb any factor, so a
 worse result after a change shows what the weights were trained for. The model that was trained

@@ -103,7 +103,9 @@ class OverATraining:
             marks.at_most(f"{what} best s from ½ to 2", min(floor.values()) / least, 1.05, ".2f")
             marks.at_most(f"{what} worst s from ½ to 2", floor[worst] / least, FLAT, ".2f")
             more = min(np.subtract(steps[4.0], steps[worst]))  # the same seeds
-            what = f"--full, from {STARTS[init]}, steps at s = 4 minus those at {worst:g}, the worst"
+            what = (
+                f"--full, from {STARTS[init]}, steps at s = 4 minus those at {worst:g}, the worst"
+            )
             marks.at_least(f"{what} from ½ to 2: least of the seeds", more, 0, "d")
         what = "--full: steps without the scale over with it, from"
         unit, gpt = (np.mean(of[WITHOUT[i]]) / np.mean(of[WITH[i]]) for i, of in self.steps.items())
@@ -149,8 +151,8 @@ class OverATraining:
         seeds = f"{len(self.steps['unit'][1.0])} seeds (--full)"
         return [
             [
-                "Before a training with 1/√d_k, at unit variance, the mean of no head falls without "
-                "the scale. At its end that of each head falls that has found one key for each "
+                "Before a training with 1/√d_k, at unit variance, the mean of no head falls without"
+                " the scale. At its end that of each head falls that has found one key for each "
                 "query",
                 f"before, the mean falls in {falls(at_unit_variance(self.kept))} heads; at the end "
                 f"in {falls(that_found(self.kept, -1))} that have found a key, where "
@@ -181,7 +183,7 @@ class OverATraining:
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
-                "less than 1.2 times the steps from unit variance, or more than .9 from GPT-2's .02",
+                "less than 1.2 times the steps from unit variance, or more than .9 from the other",
             ],
         ]
 
