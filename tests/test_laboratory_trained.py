@@ -256,6 +256,27 @@ def test_each_mark_of_the_kept_trainings_fails_at_one_rate_without_the_effect():
         assert "FAILED" in verdicts(rows, section.judge_kept)
 
 
+@pytest.mark.parametrize(
+    ("lost", "fail"),
+    [
+        ({"alone_mean": [0.0, 0.1]}, {"mean grows", "both fall"}),
+        ({"alone_median": [0.0, 0.1]}, {"median falls", "both fall"}),
+    ],
+)
+def test_each_mark_of_the_real_heads_fails_without_its_effect(lost, fail):
+    every = section.AllTrained([row for row in KEPT if row.d_k == 64])
+    every.heads = section.TwoModels([dataclasses.replace(row, **lost) for row in every.heads.rows])
+    marks = Marks(Namespace(quick=False, marks=False))
+    every.judge(marks)
+    assert {row[0].partition(": ")[2] for row in marks.rows if row[-1] == "FAILED"} == fail
+
+
+def test_the_chapter_says_how_long_a_model_that_is_not_dead_takes_with_its_scores_slowed():
+    scaled = section.grouped(KEPT)[0.5, 64]
+    assert scaled.said("as trained", SLOWED).startswith("184 ")
+    assert scaled.ends("passed_dead").max() < 0.005
+
+
 def test_steps_over_rates_are_medians_in_which_never_is_infinite():
     row = small(every_rate=True)
     steps = [10, None, 30]

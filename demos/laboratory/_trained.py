@@ -114,10 +114,8 @@ class AllTrained:
     @property
     def both_fall(self):
         """Return in how many real heads mean and median fall, by two standard errors."""
-        one_by_one = [TwoModels([row]) for row in self.heads.rows]
-        return sum(
-            one.count("alone_mean", -1) * one.count("alone_median", -1) for one in one_by_one
-        )
+        both = [(row.alone_mean, row.alone_median) for row in self.heads.rows]
+        return sum(max(ratio + 2 * error for ratio, error in pair) < 0 for pair in both)
 
     @property
     def claims(self):

@@ -156,8 +156,8 @@ def over_training() -> str:
         name: [(s, float(np.mean(of))) for s, of in sorted(steps[init].items())]
         for name, init in (("variance 1", "unit"), ("GPT-2 (.02)", "0.02"))
     }
-    says = "A GPT learns soonest if its scores spread by about 1 at the start: a valley with a "
-    says += f"flat floor from ½ to 2. Means of four trainings; not done counts as 400. {KEPT}"
+    says = "In one task a GPT learns soonest if its scores spread by ½ to 2 at the start. Means of "
+    says += f"four trainings; not done counts as 400. {KEPT}"
     axes = "spread of the scores at the start", "steps to a loss of ½"
     ticks = (1 / 32, 1 / 8, 0.5, 1, 2, 4, 8), (30, 50, 100, 200, 400)
     return drawn("over_training", axes, ticks, lines, says)
