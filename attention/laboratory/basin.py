@@ -41,16 +41,18 @@ Stern 2018) is much like Adam's, times the size of the weights. Measured, the po
     T5        .86      .82      .32
 
 So at one rate for all weights, the first step depends least on the width with ½ for SGD and with 1
-for Adam, of the exponents tried. (Raw SGD has less than 1 since most of its queries are decided and
-do not push.)
+for Adam, of the exponents tried. What is derived is approximate: Adam's powers are some .1 below
+1 - a, and SGD's, from ½ on, below 1 - 2a. (Raw SGD has less than 1 since most of its queries are
+decided and do not push.)
 
-**Scale × rate is one number.** Only "at one rate for all weights" makes one exponent right. Let
-W_q and W_k have a rate of their own (`follow`): for SGD the rate of all others times d_k/8, and for
-Adam times (d_k/8)^-½. At d_k = 512 and rates up to .03 Adam with 1/√d_k then needs the steps of
-1/d_k, to 6 %. SGD with 1/d_k needs nearly the same steps at both widths (47 and 39 at a rate of 1;
-at one rate for all weights 47 and 231). Where a basin ends they differ, since the first scores do.
-Nor is 1 the best exponent for Adam: at rates up to .03 the exponent ¾ needs fewer steps than 1, at
-both widths.
+**Scale × rate is nearly one number**, below the largest rates; exactly one only if the initial
+values move as well. So only "at one rate for all weights" makes one exponent right. Let W_q and W_k
+have a rate of their own (`follow`): for SGD the rate of all others times d_k/8, and for Adam times
+(d_k/8)^-½. At d_k = 512 and rates up to .03 Adam with 1/√d_k then needs the steps of 1/d_k, to 6 %.
+SGD with 1/d_k needs nearly the same steps at both widths (47 ± 2 and 39 ± 3 at a rate of 1; at one
+rate for all weights 47 and 231). Where a basin ends they differ, since the first scores do. Nor is
+1 the best exponent for Adam: at rates up to .03 the exponent ¾ needs fewer steps than 1, at both
+widths.
 
 That a factor can be moved between the scale, the initial values and the rate is known for any layer
 (Yang & Hu 2021; Everett et al. 2024 for SGD, Adam and Adafactor; we read their abstracts, and of
@@ -74,7 +76,7 @@ of 2, not one bit differs:
     >>> [round(change(512, 0, o, "t5") / change(512, 0.5, o)) for o in ("sgd", "adam", "adafactor")]
     [250, 12, 1]
 
-With SGD and Adam T5's values repair the softmax and not the step.
+With SGD and Adam T5's values give the first scores of 1/√d_k, and a longer first step.
 
 Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
 one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)

@@ -102,7 +102,6 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
         2.0: (REFERENCE, "^", "doubled"),
         0.0: (UNSCALED, "o", "no scale"),
     }
-    shares: dict[float, list[float]] = {key: [] for key in looks}
     for row in rows:
         for end in row.end:
             away = end.change == "no scale" or (row.a == 0 and end.change == "as trained")
@@ -110,13 +109,16 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
             colour, marker, _ = looks[key]
             face = colour if row.a else "none"
             dead.plot(end.dead, end.passed_dead, marker, color=colour, markerfacecolor=face)
-            shares[key].append(end.passed_dead)
     for colour, marker, name in looks.values():
         dead.plot([], [], marker, color=colour, label=name)
     dead.set(xlabel="dead for the task's gradient", ylabel="dead for a random g")
     dead.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     dead.legend(fontsize=8, frameon=False, loc="upper left")
-    means = [float(np.mean(shares[key])) for key in (1.0, 0.0)]
+    narrow = min(row.d_k for row in rows)
+    means = {
+        a: np.mean([row.end[0].passed_dead for row in rows if (row.d_k, row.a) == (narrow, a)])
+        for a in (0.5, 0.0)  # (end[0] is as trained)
+    }
     every = [row for row in rows if row.a and len({task.lr for task in row.second}) > 1]
     medians = {
         (change, slowed): steps_over_rates(every, change, slowed)
@@ -145,7 +147,8 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
             entropy, ratio, marker, color=UNSCALED, markerfacecolor=face, markersize=4, label=name
         )
     grows, usual = (
-        sum(getattr(head, name)[0] > 0 for head in heads) for name in ("alone_mean", "alone_median")
+        sum(ratio > 2 * error for ratio, error in (getattr(head, name) for head in heads))
+        for name in ("alone_mean", "alone_median")
     )
     real.axhline(1.0, color=REFERENCE, linewidth=1)
     real.set(
@@ -154,7 +157,8 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     real.legend(fontsize=8, frameon=False, loc="lower right")
     least, most = min(times), max(each for each in times if np.isfinite(each))
     titles = {
-        dead: f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it",
+        dead: f"d_k = {narrow}, as trained, dead for g:\n{means[0.5]:.0%} with 1/√d_k, "
+        f"{means[0.0]:.0%} without",
         steps: f"Without the scale {least:.1f} to {most:.1f} times\nthe steps, or never",
         real: f"{len(heads)} real heads, one at a time:\nmean grows in {grows}, median in {usual}",
     }

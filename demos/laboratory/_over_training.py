@@ -33,8 +33,7 @@ WITHOUT = {init: 8 * s for init, s in WITH.items()}
 LIMIT = 400  # steps of a race; a training that is not done counts as this
 NOTHING = 1e-6  # ratios below this are drawn here: float32 cannot tell them from rounding
 # The marks of what is claimed.
-FLAT = 1.35
-HIGHER = 1.1
+FLAT = 1.2
 
 
 def sweeps(size):
@@ -86,21 +85,28 @@ class OverATraining:
     def judge(self, marks):
         """Judge this run's trainings, those that are kept, and the kept races."""
         for name, rows in (("", self.rows), ("--full, ", self.kept)):
-            falls = sum(head.mean < 1 for head in heads_at(rows, 0))
-            marks.at_most(f"{name}a GPT at step 0: heads whose mean falls", falls, 0, "d")
+            falls = sum(head.mean < 1 for head in at_unit_variance(rows))
+            what = f"{name}a GPT at step 0, unit variance: heads whose mean falls"
+            marks.at_most(what, falls, 0, "d")
             ends = [heads_at([row], -1) for row in rows if row.init == "unit" or row in self.kept]
             least = max(min(head.mean for head in heads) for heads in ends)
             marks.at_most(f"{name}at the end: the least ratio of means", least, 1.0, ".2g")
-        most = max((h.mean for h in heads_at(self.kept, -1) if h.kind != SPREAD_OUT), default=9)
-        marks.at_most("  and of heads that have found their key the largest", most, 1.0, ".2g")
+        most = max((head.mean for head in that_found(self.kept, -1)), default=9)
+        what = "--full, at the end: the largest ratio of means of heads that have found a key"
+        marks.at_most(what, most, 1.0, ".2g")
         for init, steps in self.steps.items():
             means = {s: float(np.mean(of)) for s, of in steps.items()}
             least = min(means.values())
-            floor = [mean for s, mean in means.items() if 0.5 <= s <= 2]
+            floor = {s: mean for s, mean in means.items() if 0.5 <= s <= 2}
+            worst = max(floor, key=lambda s: floor[s])
             what = f"--full, from {STARTS[init]}, steps over the least:"
-            marks.at_most(f"{what} best s from ½ to 2", min(floor) / least, 1.05, ".2f")
-            marks.at_most(f"{what} worst s from ½ to 2", max(floor) / least, FLAT, ".2f")
-            marks.at_least(f"{what} s = 4", means[4.0] / least, HIGHER, ".2f")
+            marks.at_most(f"{what} best s from ½ to 2", min(floor.values()) / least, 1.05, ".2f")
+            marks.at_most(f"{what} worst s from ½ to 2", floor[worst] / least, FLAT, ".2f")
+            more = min(np.subtract(steps[4.0], steps[worst]))  # the same seeds
+            what = (
+                f"--full, from {STARTS[init]}, steps at s = 4 minus those at {worst:g}, the worst"
+            )
+            marks.at_least(f"{what} from ½ to 2: least of the seeds", more, 0, "d")
         what = "--full: steps without the scale over with it, from"
         unit, gpt = (np.mean(of[WITHOUT[i]]) / np.mean(of[WITH[i]]) for i, of in self.steps.items())
         marks.at_least(f"{what} unit variance", unit, 1.2, ".2f")
@@ -108,8 +114,31 @@ class OverATraining:
 
     def falls(self, look):
         """Return in how many heads of the kept trainings the mean falls at a look, as text."""
-        heads = heads_at(self.kept, look)
-        return f"{sum(head.mean < 1 for head in heads)} of {len(heads)}"
+        return falls(heads_at(self.kept, look))
+
+    def found_early(self):
+        """Return the heads that have found a key at a look before the end of their training."""
+        return [
+            head
+            for row in self.kept
+            for head in row.heads
+            if head.kind != SPREAD_OUT and head.step < row.heads[-1].step
+        ]
+
+    def said_means(self, look):
+        """Return how much of the mean is left in heads that have found a key, as text."""
+        means = [(h.kind, max(h.mean, NOTHING)) for h in that_found(self.kept, look)]
+        ranges = []
+        for kind in sorted({kind for kind, _ in means}, reverse=True):
+            of_kind = [mean for other, mean in means if other == kind]
+            ranges.append(f"{min(of_kind):.2g} to {max(of_kind):.2g} ({kind})")
+        return ", ".join(ranges)
+
+    def others(self):
+        """Return in how many other heads the mean falls at the end, as text."""
+        heads = [head for head in heads_at(self.kept, -1) if head.kind == SPREAD_OUT]
+        fallen = [f"{head.mean:.2g}" for head in heads if head.mean < 1]
+        return f"{falls(heads)} others" + (f" (to {', '.join(fallen)})" if fallen else "")
 
     def said(self, init, s):
         """Return the steps of the races from one start and spread, as text."""
@@ -122,23 +151,28 @@ class OverATraining:
         seeds = f"{len(self.steps['unit'][1.0])} seeds (--full)"
         return [
             [
-                "Before a training with 1/√d_k the mean of no head falls without the scale. After "
-                "it that of each head falls that has found one key for each query",
-                f"the mean falls in {self.falls(0)} heads before, and in {self.falls(-1)} after",
+                "Before a training with 1/√d_k, at unit variance, the mean of no head falls without"
+                " the scale. At its end that of each head falls that has found one key for each "
+                "query",
+                f"before, the mean falls in {falls(at_unit_variance(self.kept))} heads; at the end "
+                f"in {falls(that_found(self.kept, -1))} that have found a key, where "
+                f"{self.said_means(-1)} of it is left, and in {self.others()}. At earlier looks it "
+                f"falls in {falls(self.found_early())} that have found a key",
                 f"{len(self.kept)} trainings (--full)",
-                "a head whose mean falls before it; after it, a training without one, or a head "
-                "with more than half of its weight at one place whose mean grows",
+                "a head at unit variance whose mean falls before it; at its end, a training "
+                "without a head whose mean falls, or a head with more than half of its weight at "
+                "one place whose mean does not",
             ],
             [
                 "The steps until a GPT has learned are a valley over the spread s of the scores at "
-                "the start, with a flat floor from ½ to 2, and higher at 4, the hill's top",
+                "the start, with its floor from ½ to 2, and higher at 4, near the hill's top",
                 "; ".join(
                     f"from {name} {self.said(init, 1.0)} at 1, {self.said(init, 4.0)} at 4"
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
-                f"fewer steps outside ½ to 2, steps {FLAT} times the least inside, or less than "
-                f"{HIGHER} times at 4",
+                f"1.05 times fewer steps outside ½ to 2, more than {FLAT} times the least inside, "
+                "or at 4, in one seed, fewer than at the worst of ½, 1 and 2",
             ],
             [
                 "Without the scale a GPT learns later from unit variance, and sooner from GPT-2's "
@@ -149,7 +183,7 @@ class OverATraining:
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
-                "the other sign from one of them",
+                "less than 1.2 times the steps from unit variance, or more than .9 from the other",
             ],
         ]
 
@@ -172,8 +206,9 @@ class OverATraining:
             f"scores are a valley: from unit variance {self.said('unit', 1.0)} at 1.",
             caption=f"Figure 7, from {self.source}. Left and middle: a point is a head; circles "
             "are in block 1, squares in block 2; filled: more than half of its weight is "
-            "at one place. Ratios below 10⁻⁶, which are rounding, are drawn there. Right: mean ± "
-            f"one standard deviation; not done after {LIMIT} counts as {LIMIT}.",
+            "at one place. Ratios below 10⁻⁶, which are rounding, are drawn there. At step 0 from "
+            f"GPT-2's .02 s is at most {WITHOUT['0.02']:.2f}, where the ratio has to be near √64. "
+            f"Right: mean ± one standard deviation; not done after {LIMIT} counts as {LIMIT}.",
         ).place = "below"
         with page.folded("The heads at each step, and the race"):
             page.table(
@@ -193,6 +228,21 @@ class OverATraining:
             )
 
 
+def at_unit_variance(rows):
+    """Return the heads at step 0 where the ratio is not algebra, as it is for a small spread."""
+    return heads_at([row for row in rows if row.init == "unit"], 0)
+
+
+def that_found(rows, look):
+    """Return the heads that have found one key for each query at a look."""
+    return [head for head in heads_at(rows, look) if head.kind != SPREAD_OUT]
+
+
+def falls(heads):
+    """Return in how many heads the mean falls, as text."""
+    return f"{sum(head.mean < 1 for head in heads)} of {len(heads)}"
+
+
 def table_rows(rows):
     """Return a row for each task, start and step."""
     table = []
@@ -202,9 +252,9 @@ def table_rows(rows):
             heads = heads_at(group, look)
             loss = np.mean([row.losses[look] for row in group])
             found = sum(head.kind != SPREAD_OUT for head in heads)
-            falls = [sum(getattr(h, name) < 1 for h in heads) for name in ("mean", "median")]
+            fallen = [sum(getattr(h, name) < 1 for h in heads) for name in ("mean", "median")]
             typical = np.exp(np.mean([np.log(max(head.mean, NOTHING)) for head in heads]))
-            counts = [f"{n} of {len(heads)}" for n in (found, *falls)]
+            counts = [f"{n} of {len(heads)}" for n in (found, *fallen)]
             name = [TASKS[drawn], STARTS[init], heads[0].step, f"{loss:.2f}"]
             table.append([*name, *counts, f"{typical:.2g}"])
     return table
@@ -253,10 +303,9 @@ def plot_over_training(tasks, steps):
         panel.axhline(1.0, color=REFERENCE, linewidth=0.8)
         panel.set(yscale="log", ylim=(NOTHING / 2, 30), xlabel="step")
         panel.set_xticks(range(len(looks)), [str(step) for step in looks])
-        ends = [heads_at(trainings, look) for look in (0, -1)]
-        falls = [f"{sum(head.mean < 1 for head in end)} of {len(end)}" for end in ends]
+        start, end = falls(heads_at(trainings, 0)), falls(that_found(trainings, -1))
         panel.set_title(
-            f"{title}: the mean falls\nin {falls[0]} heads, and then {falls[1]}", size=9
+            f"{title}: the mean falls in {start}\nheads, at the end in {end} with a key", size=9
         )
     panels[0].set_ylabel("mean ‖∂L/∂q‖: no scale / scale", fontsize=9)
     for init, of in steps.items():

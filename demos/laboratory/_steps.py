@@ -152,6 +152,11 @@ class Findings:
         ]
         return min(fit, key=lambda one: one.steps_mean, default=None)
 
+    def times(self, d_k):
+        """Return the steps of SGD without the scale over with it, each at its best rate, or NaN."""
+        raw, scaled = (self.best("sgd", a, 0.0, d_k) for a in (0.0, 0.5))
+        return raw.steps_mean / scaled.steps_mean if raw and scaled else np.nan
+
     def ratios(self, one, other, rates):
         """Return the steps of one way over another's at these rates; ∞ where one never learned.
 
@@ -237,11 +242,12 @@ class StepsToLearn:
         what = "relative steps, T5's values and 1/√d_k"
         marks.at_most(f"{what}: trainings that are not the same bit for bit", self.unequal, 0, "d")
         marks.at_most(f"{what}: first steps apart", self.apart("adafactor"), 1e-9, ".0e")
-        marks.at_least("Adam, the same two: first steps apart", self.apart("adam"), 1, ".1f")
-        raw, scaled = (run.best("sgd", a, 0.0, self.wide) for a in (0.0, 0.5))
-        times = raw.steps_mean / scaled.steps_mean if raw and scaled else np.nan
-        what = f"SGD, d_k = {self.wide}: steps at the best rate, no scale over 1/√d_k"
-        marks.at_least(what, times, SLOWER, ".1f")
+        for optimizer in ("sgd", "adam"):
+            what = f"{NAMES[optimizer]}, the same two: first steps apart"
+            marks.at_least(what, self.apart(optimizer), 1, ".1f")
+        for name, findings, wide in (("", run, self.wide), ("--full, ", Findings.read(), 512)):
+            what = f"{name}SGD, d_k = {wide}: steps at the best rate, no scale over 1/√d_k"
+            marks.at_least(what, findings.times(wide), SLOWER, ".1f")
         few, many = min(run.slopes), max(run.slopes)
         what = "no scale: slope of log sharpness against log d_k"
         marks.at_least(f"{what}, {few:,} queries", run.slopes[few][0], 0.7, ".2f")
@@ -266,7 +272,7 @@ class StepsToLearn:
                 "another of six exponents, 0 to 1¼, whose step depends less on d_k",
             ],
             [
-                "Scale and rate are one number",
+                "Scale and rate are nearly one number, below the largest rates",
                 "Adam, 512: 1/√d_k with W_q's and W_k's rate × (d_k/8)^-½ needs "
                 f"{min(ratios):.2f} to {max(ratios):.2f} times the steps of 1/d_k; SGD, 1/d_k with "
                 f"that rate × d_k/8: {best('sgd', 1.0, 1.0, 8)} and {best('sgd', 1.0, 1.0, 512)} "
@@ -275,30 +281,47 @@ class StepsToLearn:
                 f"steps more than {NEAR:g} times apart",
             ],
             [
-                "T5's initial values with relative steps are 1/√d_k",
-                "the same training bit for bit, at 64 and 256",
+                "T5's initial values with relative steps are 1/√d_k, while the root mean square of "
+                "W_q is above Adafactor's floor of .001; with SGD and Adam they are not",
+                "the same training bit for bit, at 64 and 256; with SGD and Adam first steps up to "
+                f"{self.apart('sgd') + 1:.0f} and {self.apart('adam') + 1:.0f} times as long",
                 f"{len(self.relative[0])} trainings",
-                "one bit of difference",
+                "one bit of difference; with SGD or Adam, less than twice as long at every width",
             ],
             [
-                "With SGD at d_k = 512 a head without the scale needs seven to ten times the "
-                "steps, each at the best of its rates; at 8 half as many again",
-                f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
-                f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
-                f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",
+                f"With SGD at d_k = 512 a head without the scale needs more than {SLOWER} times "
+                "the steps, each at the best of its rates",
+                f"{best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)} (--full): "
+                f"{full.times(512):.1f} times; in this run {self.run.times(self.wide):.1f} times",
+                f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}; "
+                f"this run, {self.run.about['repeats']['SGD']} seeds",
                 f"at 512, less than {SLOWER} times the steps, each at its best rate",
+            ],
+            [
+                "Without the scale the curvature at the start (chapter 16.4) rises with d_k, and "
+                "less steeply with more queries",
+                "it goes with d_k to the power of "
+                + ", ".join(
+                    f"{error(full.slopes[n])} ({n:,} queries)" for n in sorted(full.slopes)
+                ),
+                f"{times['sharpness 256']} draws (--full); this run judges "
+                f"{' and '.join(f'{n:,}' for n in sorted(self.run.slopes))} queries",
+                "a power below .7 with the fewest queries, or above .85 with the most",
             ],
         ]
 
     def show(self, page):
         """Show the figure and its numbers."""
+        rise = lambda optimizer, a: error(self.run.rises[optimizer, "unit", a])
         page.figure(
             self.figure,
             "steps",
             alt="Above: the power of d_k in the first step falls with the exponent of the scale. "
             "Below: steps until the task is learned, over the learning rate, at d_k = 512.",
             caption="Figure 5. Above, this run: the power of d_k with which the first step moves "
-            "the scores, and dotted what is derived, 1 - 2a for SGD and 1 - a for Adam. Below, "
+            "the scores, and dotted what is derived, 1 - 2a for SGD and 1 - a for Adam. That is "
+            f"missed by many standard errors: for a = 0 SGD has {rise('sgd', 0.0)}, and for ½ and "
+            f"1 Adam has {rise('adam', 0.5)} and {rise('adam', 1.0)}. Below, "
             f"from {self.full.source} with --full: mean steps of the trainings that learned. A "
             "ring is the best rate at which all learned; empty: some did not. With “other rate” "
             "W_q's and W_k's rate is multiplied by d_k/8 (1/d_k) or by (d_k/8)^-½ (1/√d_k)",

@@ -204,39 +204,44 @@ fits.judge(page.marks)
 # and after how many steps are 98 % of its answers right?
 #
 # Relative steps (Adafactor, Shazeer & Stern 2018, with which T5 was trained) cannot tell T5's
-# initial values from the scale 1/√d_k: at d_k = 64 and 256, where √d_k is a power of 2, the
-# trainings are the same bit for bit, and elsewhere up to rounding. With SGD and Adam T5's values
-# repair the softmax and not the step.
+# initial values from the scale 1/√d_k, while the root mean square of W_q is above the .001 that
+# Adafactor takes at least: at d_k = 64 and 256, where √d_k is a power of 2, the trainings are the
+# same bit for bit. With SGD and Adam T5's first steps are longer.
 
 steps.show(page)
 steps.judge(page.marks)
 
-# %% 6 · Without its scale a look-up model still answers, and learns slowly
+# %% 6 · Without its scale a look-up model still answers, and learns a second task later
 # A small gradient of the loss has two causes. A head may have *finished*, so that little is wrong.
 # Or it is *saturated*, so that softmax passes nothing on. A random g at the head's output tells
-# them apart, because its size does not depend on what is wrong. The share of queries that is dead
-# for the loss does not say how fast a model learns the next task; the share that is dead for g
-# does.
+# them apart, because its size does not depend on what is wrong. At one rate a model of which many
+# queries are dead for g learns the next task later, in the median. Single trainings overlap, and at
+# another rate the same share goes with another number of steps.
 #
 # Taking the scale away says nothing about a model that never had one: W_Q can absorb any factor.
-# Trained models that calculate give wrong answers without their scale.
+# The demo `pretrained` has models that calculate.
 
 of_trained.show(page)
 of_trained.judge(page.marks)
 
-# %% 7 · Over a training heads cross from unequal to gone, and why the constant is 1
-# A small GPT learns to repeat random tokens (chapter 16.8). At some steps the scale of one block is
-# taken away, and a random g is sent back from each head's output. And how many steps does the GPT
-# need from another spread of the scores at the start?
+# %% 7 · Over a training: when does a head's mean fall, and is 1 a good constant? (one task)
+# A small GPT learns to repeat random tokens with 1/√d_k (chapter 16.8). At some steps the scale of
+# one block is taken away, and a random g is sent back from each head's output. And how many steps
+# does the GPT need from another spread of the scores at the start?
 
 gpt.show(page)
 gpt.judge(page.marks)
 
 # %% Claims, and what would falsify them
-# A mark of this command checks each claim, and a test makes each mark fail. Marks with `--full` in
-# their names judge the kept run with `--full`. All draws follow from `--seed` (0 if not given) and
-# the settings of a cell; the two sides of a comparison see the same ones.
+# A mark of this command checks each claim. All draws follow from `--seed` (0 if not given) and the
+# settings of a cell; the two sides of a comparison see the same ones.
 
+names = [name for name, *_ in page.marks.rows]
+now = [name for name in names if "--full" not in name and not name.startswith("real heads")]
+page.say(
+    f"{len(now)} of {len(names)} marks judge this run. Those with --full in their names judge kept "
+    "runs with --full, and those of real heads the kept heads of two models."
+)
 with page.folded("The claims"):
     page.table(
         ["claim", "effect", "repeats", "falsified by"],
@@ -263,7 +268,7 @@ with page.folded("Commands, draws and spreads"):
                 "its caption",
                 "± there",
             ],
-            ["7", ours, f"{len(gpt.kept)} trainings, `--full`", "each head is drawn"],
+            ["7", full, "its caption", "right: error bars; left: the points"],
         ],
         caption="Small files keep what only --full can show, with its date, seed and NumPy",
     )

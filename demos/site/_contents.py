@@ -77,7 +77,7 @@ The laboratory, attention/laboratory
     basin                which learning rates work at which width
     trained              what a trained model loses with its scale
     neighbours           what other models do instead of √d_k, all measured alike
-    over_training        when a training makes gradients vanish, and why the constant is 1
+    over_training        when gradients fall without the scale, and whether 1 is good
 """
 # Which chapters need one of the evening, in their prose. (What a file imports is another matter: 11
 # imports indexing, and can be read without it.)
