@@ -60,19 +60,19 @@ are very wide for their number of keys. The *mean* is larger in all twelve cells
 
 **How much is left?** At large s only the two best keys count. Let ρ be the density of ties: the
 chance that the two best x are less than a small t apart is ρ t. It is 1.16, 2.34 and 3.25 for 5, 64
-and 1,024 keys. So the two best scores are less than 1 apart in a share ρ/s of the queries. As s
-grows, these undecided queries become rare. But their gradients grow like s, so the mean does not
-vanish. `ties`, below, derives for large s:
+and 1,024 keys. So for large s the two best scores are less than 1 apart in about a share ρ/s of
+the queries. As s grows, these undecided queries become rare. But their gradients grow like s, so
+the mean does not vanish. `ties`, below, derives for large s:
 
-    mean → √(2/π) ρ        mean square → ρ (s - ρ)/3
-    (mean)² / mean square → 6ρ/(π s)
-    median ≈ 1.35 s exp(-s δ)        top of its hill ≈ 2.3 ρ
+    mean → √(2/π) ρ        mean square ≈ ρ s/3        (mean)² / mean square ≈ 6ρ/(π s)
+    median ≈ 1.06 s exp(-s δ)
 
-The third is, for s much larger than ρ, the share of the queries that carries the gradient: there
-the -ρ no longer counts. δ is the median gap between the two best x. The mean square is 1 to 6 %
-above its law from d_k = 64 on. The mean comes from below: at d_k = 64 it is 10, 25 and 35 % under
-its limit with 5, 64 and 1,024 keys, and at d_k = 1024 it is 3, 6 and 9 % under it. (The 2.3 was
-found by measuring: it is 2.2 to 2.4.)
+The third says how few queries carry the gradient. If some had the same and all others none, it
+would be the share of those. It holds for s far above ρ only. δ is the median gap between the two
+best x. ρ (s - ρ)/3 is nearer to the mean square: with 5 to 1,024 keys it is 1 to 6 % too low from
+d_k = 64 on. The mean comes from below: at d_k = 64 it is 10, 25 and 35 % under its limit with 5, 64
+and 1,024 keys, and at d_k = 1024 it is 3, 6 and 9 % under it. The top of the median's hill is near
+2.3 ρ, which is measured, not derived: 2.2 to 2.4, with 3 to 1,024 keys.
 
 **How unequal the gradients are** changes in each of these twelve cells, too. The 10 % of the
 queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale, and 17
@@ -83,17 +83,19 @@ scores spread by less than 1 without a scale, there is little difference.)
 correlation with q, α, is no longer 0, and its score lies m = α √d_k standard deviations above the
 others. Where m is large a tie between two keys is rare, nearly every query is decided, and without
 the scale even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by
-the mean with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. As a rule of thumb the
-gradients are unequal while m is below √(2 ln n) + 1, and vanish beyond. (The rule says 2.8, 3.9 and
-4.7 for 5, 64 and 1,024 keys, and the ratio is 1 near 2.5, 4.0 and 5.2. With the scale, too, a key
-that stands out far enough takes nearly all of the weight: it has half of it at m = ln n + ½.) So
-without the scale a head's gradients are unequal before it has found its key, and gone after.
+the mean with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. With 5 and 1,024 keys
+it is 1 near m = 2.6 and 5.2. (For other n, `ties` gives the mean without the scale. With it, too, a
+key that stands out far enough takes nearly all of the weight: it has half of it at m = ln n + ½.)
+So without the scale a head's query gradients are unequal before it has found its key, and after
+that most queries get next to none. (A head that looks by content keeps a mean of .6 to .85 of that
+with the scale, which few queries have: chapter 16.8.)
 
-What is the scale for, then? With it a head of any width starts at the same place, and the gradients
-of its queries are much more alike. Write the scale as d_k^-a: the exponent *a* is ½ for the paper's
-1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same for all d_k only if a = ½. This
-is algebra, and what is measured tests the code. (So is c/√d_k, for any c. Chapter 16.8 tries at
-which s a model learns soonest: it is near 1, and not at the top of the hill.)
+What is the scale for, then? With it, if q and k have variance 1, a head of any width starts at the
+same place, and the gradients of its queries are much more alike. Write the scale as d_k^-a: the
+exponent *a* is ½ for the paper's 1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same
+for all d_k only if a = ½. This is algebra, and what is measured tests the code. (So is c/√d_k, for
+any c. Chapter 16.8 tries at which s a model learns soonest: it is near 1, and not at the top of the
+hill.)
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one
@@ -275,15 +277,20 @@ def ties(n: int, m: float = 0.0) -> float:
         mean square   2 s² · (ρ/s) · ∫ p² (1 - p)² du · E(g₁ - g₂)² = ρ s/3
 
     since the integrals from 0 to ∞ are 1/2 and 1/12, and the expectations 2/√π and 2. The mean does
-    not depend on s: undecided queries become rare like 1/s, and their gradients grow like s. The
-    share of the queries that carries the gradient, (mean)²/mean square, is 6ρ/(π s). The median
-    query has the gap δ (`median_gap`) and a |g₁ - g₂| of .954, so its gradient is about
-    √2 · .954 · s exp(-s δ).
+    not depend on s: undecided queries become rare like 1/s, and their gradients grow like s.
+    (mean)²/mean square is 6ρ/(π s). And p (1 - p) is about exp(-s · gap) for most queries, so
+
+        ln ‖∂L/∂q‖ = ln(√2 s) - s · gap + ln|g₁ - g₂|
+
+    For large s the second term spreads much wider than the last, which then moves the median by its
+    mean, -γ/2 (γ is Euler's .577). So with the median gap δ (`median_gap`), median → √2 exp(-γ/2) s
+    exp(-s δ). The factor is 1.06.
 
     In the limit of many keys more is known: beyond s = √(2 ln n), E tr J² = μ (1 - μ)/3 with
     μ = √(2 ln n)/s (from the weights of the random energy model, Derrida & Toulouse 1985; with this
     model Giorlandino & Goldt 2025 derive where gradients vanish). It is largest at s = 2 √(2 ln n).
-    With ρ for √(2 ln n), the mean square is ρ (s - ρ)/3: nearer to what is measured at finite s.
+    With ρ for √(2 ln n) this gives ρ (s - ρ)/3. That is not derived for few keys (with 2 there is
+    no -ρ), but with 5 to 1,024 it is nearer to what is measured than ρ s/3 is.
 
         ρ(m) = 2 (n - 1) ∫ φ(x - m) φ(x) Φ(x)ⁿ⁻² dx + (n - 1)(n - 2) ∫ φ(x)² Φ(x)ⁿ⁻³ Φ(x - m) dx
 

@@ -1,10 +1,10 @@
 """Why √d_k: which gradients grow without it, which shrink, and how unequal they become.
 
-Claim. Without the scale 1/√d_k the gradients of a head are unequal before it has found its key, and
-gone after (chapter 16). This demo shows the first: of random queries, at d_k = 64 with 64 keys, a
-tenth has 61 % of the squared gradient, and with the scale 27 %. Whether a typical query gets less
-or more depends on d_k and on the number of keys: there it gets about 5 times more. The scale does
-not guarantee a gradient either.
+Claim. Without the scale 1/√d_k the query gradients of a head are unequal before it has found its
+key, and after that most queries get next to none (chapter 16). This demo shows the first: of random
+queries, at d_k = 64 with 64 keys, a tenth has 61 % of the squared gradient, and with the scale
+27 %. Whether a typical query gets less or more depends on d_k and on the number of keys: there it
+gets about 5 times more. The scale does not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]
 """
@@ -252,9 +252,10 @@ with page.folded("The numbers of the six panels"):
 # %% What to conclude
 
 page.say(
-    "With the scale a head of any width starts at the same place, and the gradients of its queries "
-    "are much more alike. Without it they are unequal before the head has found its key, and gone "
-    "after (chapter 16). The scale is not needed where something else keeps scores small, such as "
+    "With the scale, if q and k start with variance 1, a head of any width starts at the same "
+    "place, and the gradients of its queries are much more alike. Without it they are unequal "
+    "before the head has found its key, and after that most queries get next to none (chapter 16). "
+    "The scale is not needed where something else keeps scores small, such as "
     "small initial weights, and it is not enough where they are large for another reason, as with "
     "the inputs of `love_transformers`. Each demo draws its own random numbers, so `laboratory` "
     "and `why_half` show other numbers at the same seed."

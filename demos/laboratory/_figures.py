@@ -62,10 +62,11 @@ def plot_map(maps, derived=None):
 
 
 def ratio_in_words(ratio):
-    """Return a ratio in a few letters: 27, 4.9, .24, 5e-4."""
+    """Return a ratio in a few letters: 27, 4.9, .2, <.01. (Few draws do not tell small ones.)"""
     if ratio < 0.01:
-        return f"{ratio:.0e}".replace("e-0", "e-")
-    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.2g}".removeprefix("0")
+        return "<.01"
+    digits = 2 if ratio >= 0.95 else 1
+    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.{digits}g}".removeprefix("0")
 
 
 def plot_distributions(points):

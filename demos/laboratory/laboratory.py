@@ -2,14 +2,15 @@
 
 Claim. Attention divides q·k by √d_k, it is said, so that gradients do not vanish. We measure
 ‖∂L/∂q‖ of single queries. If q, n different keys k, and the gradient at the weights have
-independent standard Gaussian entries, only the spread s of the scores matters. Without the scale
-the mean is then larger at every d_k and n measured; the median is larger or smaller. One constant
-explains it: ρ, the density of ties between the two best keys. The mean goes to √(2/π) ρ, a share
-6ρ/(π√d_k) of the queries carries the gradient, and the median is largest at s near 2.3 ρ. But if
-one key is correlated with q by α, ties become rare, and from α√d_k of about √(2 ln n) + 1 on the
-mean vanishes, too. In a small GPT it falls in no head before the training, and after it in each
-that has found its key. So without the scale a head's gradients are unequal before it has found its
-key, and gone after.
+independent standard Gaussian entries, then for each n only the spread s of the scores matters,
+except in very narrow heads. Without the scale the mean is larger at every d_k and n measured; the
+median is larger or smaller. ρ, the density of ties between the two best keys, explains the mean and
+the mean square: the mean goes to √(2/π) ρ, and for √d_k far above ρ (mean)²/mean square goes to
+6ρ/(π√d_k). The median is largest at s near 2.3 ρ, as measured. If one key is correlated with q by
+α, ties become rare: at d_k = 256, with 5 to 1,024 keys, the mean falls below the one with the scale
+at α√d_k of about 2.6 to 5.2. In a small GPT it falls in no head before the training, and after it
+in each that has found its key. So without the scale a head's query gradients are unequal before it
+has found its key, and after that most queries get next to none.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
@@ -75,7 +76,7 @@ def sized(quick, default, full):
 # A cell is one combination of settings. What is compared sees the same draws. The map takes the
 # scale and its lack at each d_k and number of keys; the hill takes one d_k and many scales.
 
-D_KS = sized([16, 512], [4, 16, 64, 128, 256, 512, 1024], [2**n for n in range(2, 12)])
+D_KS = sized([16, 512], [4, 16, 32, 64, 128, 256, 512, 1024], [2**n for n in range(2, 12)])
 NS = sized([5, 64], [5, 16, 64, 256, 1024, 4096], [5, 16, 64, 256, 1024, 4096])
 FEW_NS = sized(NS, NS[::2], NS[::2])
 both = {"d_k": D_KS, "keys": NS, "a": [0.0, 0.5]}
@@ -156,15 +157,17 @@ picture = page.figure(
     f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
     f"at m = {fits.said_equal()}. Below: it is below 1 in {gpt.falls(0)} heads of a small GPT at "
     f"step 0, and in {gpt.falls(-1)} at the end of its training.",
-    caption="The report in three pictures: dots are measured, dashed lines derived for large s, "
-    "and bars are at s = 2.3 ρ and m = √(2 ln n) + 1. Below, a point is a head of figure 7: filled "
-    "if it has found a key",
+    caption="The report in three pictures. Dots are measured. Dashed lines are derived for large "
+    "s, and right above divided by the measured mean with the scale. Left above is d_k = 256, and "
+    "bars are at s = 2.3 ρ, which is measured. Below, a point is a head of figure 7: filled if it "
+    "has found a key, and drawn at 10⁻⁶ if it is below that",
 )
 page.finding(
     f"With random q and k the mean gradient is {low:.1f} to {high:.0f} times larger without the "
     f"scale, in every cell of the map; a typical query's is {usual:.1f} to {most:.0f} times larger "
-    "at d_k from 16 to 128 with 64 keys or more. If a key fits the query by six deviations, the "
-    f"mean is at most {fits.last:.1g} times as large.",
+    "at d_k from 16 to 128 with 64 keys or more. If a key fits the query by six deviations, with "
+    f"{fits.keys[0]} to {fits.keys[-1]:,} keys at d_k = {fits.d_k}, the mean is at most "
+    f"{fits.said_last()} times as large.",
     picture,
 )
 page.html(fill("laboratory/small.html", figures=small), place="right")
@@ -180,15 +183,15 @@ distributions.show(page)
 distributions.judge(page.marks)
 
 # %% 3 · One hill for all widths, and 1/√d_k is not its top
-# Chapter 16 proves that d_k and the scale matter only through s = scale · √d_k, except in very
+# Chapter 16 derives that d_k and the scale matter only through s = scale · √d_k, except in very
 # narrow heads. So each statistic is one function of s for each number of keys, and only the
-# exponent ½ makes s the same at every d_k. `ties` derives what these functions become for large s,
-# where the two best keys alone count.
+# exponent ½ makes s the same at every d_k. `ties` derives what they come near for large s, where
+# the two best keys alone count.
 
 hill.show(page)
 hill.judge(page.marks)
 
-# %% 4 · If a key fits the query, the mean vanishes too
+# %% 4 · If a key fits the query by enough, the mean vanishes too
 # Queries whose two best keys nearly tie decide the mean. If a query is correlated with one key,
 # this key stands out and ties become rare. The same law, with the density ρ(m) of these ties, says
 # by how much.
@@ -279,14 +282,15 @@ with page.folded("Commands, draws and spreads"):
 # - The correlated key of figure 4 is a model of a key that fits, and not a trained one.
 # - Figures 1 to 4 have one layer. The tasks of the others are toys: the GPT of figure 7 learns to
 #   repeat tokens, with Adam at one rate.
-# - The laws are for large s: with 5 keys the contour of equal medians is not yet where they say,
-#   and at d_k = 64 the mean is still 10 to 35 % below its limit. The 2.3 is measured.
+# - The laws are for large s: at d_k = 64 the mean is still 10 to 35 % below its limit with 5 to
+#   1,024 keys (chapter 16). The -ρ of the mean square is derived for many keys only, and the 2.3
+#   is measured.
 #
 # Each demo draws its own numbers, so `scaling` and `why_half` show others.
 
 # %% References
-# What of each was read is said beside it. In none of it did we find ρ at a finite number of keys,
-# or the key that stands out.
+# What of each was read is said beside it, mostly an abstract. There we did not find ρ at a finite
+# number of keys, or the gradient if one key stands out.
 
 with page.folded("What was read"):
     page.say(
@@ -295,8 +299,13 @@ with page.folded("What was read"):
 - Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333; abstract, and
   the programs of its figures): the nearest prior work. They map attention to the Random Energy
   Model and derive, for many keys, how signals pass whole blocks at initialisation, and where
-  gradients vanish. The curve 1 - √2/β, which their program holds beside the squared gradient of
-  W_Q, is our mean square for n → ∞, ρ = √(2 ln n). Here single queries are counted.
+  gradients vanish. A curve 1 - √2/β, set by hand and commented out in their program beside the
+  squared gradient of W_Q, has the shape of our mean square over ρ s, for n → ∞ and ρ = √(2 ln n).
+  Here single queries are counted.
+- Lucibello & Mézard 2023, The exponential capacity of dense associative memories (arXiv
+  2304.14964; abstract): a random energy model decides which stored pattern is retrieved; they
+  name attention.
+- Yang et al. 2022, Tensor Programs V (arXiv 2203.03466; chapter 16.5): μP, with the scale 1/d_k.
 - Derrida & Toulouse 1985 (not read; as others cite it): the moments of that model's weights,
   from which the limit of many keys follows.
 - Infinite-width limit of a single attention layer, 2025 (arXiv 2506.00846; abstract): given the
@@ -338,9 +347,10 @@ page.html(f"<pre>{html.escape(citation)}</pre>", citation, "below")
 # %% What to conclude
 
 page.say(
-    "With 1/√d_k heads of all widths start at one place, and the gradients of their queries are "
-    "much more alike. A head that has found its key still gets gradients with it (figure 6). The "
-    "scale is not about numerical stability, which softmax's subtraction of the maximum provides."
+    "With 1/√d_k heads of all widths start at one place, if q and k start with variance 1, and the "
+    "gradients of their queries are much more alike. A head that has found its key still gets "
+    "gradients with it (figure 6). The scale is not about numerical stability, which softmax's "
+    "subtraction of the maximum provides."
 )
 page.end()
 
