@@ -29,6 +29,14 @@ targets = rng.integers(11, size=(4, 8))
 """
 
 
+ABOUT = {  # what stands below a heading
+    "Make it fast": "A factor is the time of a training step after the change, divided by the time "
+    "before it, and the same for the memory that a step needs at once: 1 changes nothing. These "
+    "are of a GPT with 4 blocks and d_model = 128, 16 × 128 tokens, on one thread of a shared "
+    "machine; `python -m demos benchmark --rows changes` prints them for yours.",
+}
+
+
 class Task(NamedTuple):
     """Something to be done: what a reader would ask, a sentence, and the lines that do it.
 
@@ -52,17 +60,6 @@ TASKS = {
             loss.backward()
             clip_gradients(model.parameters(), max_norm=1.0)
             optimizer.step()
-            """,
-        ),
-        Task(
-            "train in float32, and faster",
-            "The model decides, since its parameters do (chapter 7.1). Call it before you make the "
-            "optimizer. `keep_memory` keeps what freed arrays took, so the system need not clear "
-            "it again.",
-            """
-            keep_memory()
-            model.astype(np.float32)
-            optimizer = AdamW(model.parameters(), lr=1e-3)
             """,
         ),
         Task(
@@ -102,17 +99,6 @@ TASKS = {
             cross_entropy(functional_call(model, moved, tokens), targets).backward()
             """,
             "minigrad.nn.substitution",
-        ),
-        Task(
-            "train on a batch that is too large for the memory",
-            "Gradients of parts add up to the gradient of the whole, since `backward` adds.",
-            """
-            optimizer.zero_grad()
-            for part in range(2):
-                rows = slice(2 * part, 2 * part + 2)
-                (cross_entropy(model(tokens[rows]), targets[rows]) / 2).backward()
-            optimizer.step()
-            """,
         ),
         Task(
             "freeze a part of a model",
@@ -243,7 +229,66 @@ TASKS = {
             """,
         ),
     ),
-    "Save memory and time": (
+    "Make it fast": (
+        Task(
+            "train in float32",
+            "The model decides, since its parameters do: arrays of data become float32 beside them "
+            "(chapter 7.1). Call it before you make the optimizer. @TIME0@",
+            """
+            model.astype(np.float32)
+            optimizer = AdamW(model.parameters(), lr=1e-3)
+            """,
+        ),
+        Task(
+            "keep memory from one step to the next",
+            "Freed memory stays with the program, so the system need not clear it again. Call it "
+            "once, before the first step. @TIME1@",
+            """
+            done = keep_memory()
+            """,
+            "minigrad.runs.memory",
+        ),
+        Task(
+            "choose the number of threads",
+            "NumPy's BLAS reads it when NumPy is imported, so this stands at the very top. Without "
+            "it BLAS takes every core: good on an idle machine, and bad on a shared one. @TIME2@",
+            """
+            import os
+            os.environ["OPENBLAS_NUM_THREADS"] = "1"
+            import numpy as np
+            """,
+        ),
+        Task(
+            "attend to thousands of positions",
+            "The same result without an array of T² numbers (chapter 12). Models do so unless they "
+            "get `attend=attention`. @TIME3@",
+            """
+            x = rng.standard_normal((512, 16))
+            y = fused_attention(x, x, x, mask=causal_mask(512))
+            """,
+        ),
+        Task(
+            "train with less memory",
+            "Each block keeps only its input, and is computed again on the way back, with the same "
+            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2). @TIME4@",
+            """
+            for block in model.blocks:
+                block.recompute = True
+            cross_entropy(model(tokens), targets).backward()
+            """,
+        ),
+        Task(
+            "train on a batch that is too large for the memory",
+            "Gradients of parts add up to the gradient of the whole, since `backward` adds. @TIME5@",
+            """
+            optimizer.zero_grad()
+            for part in np.split(np.arange(4), 2):
+                (cross_entropy(model(tokens[part]), targets[part]) / 2).backward()
+            optimizer.step()
+            """,
+        ),
+    ),
+    "Save memory": (
         Task(
             "compute without a record",
             "Nothing is kept for a way back (chapter 1.2).",
@@ -253,30 +298,12 @@ TASKS = {
             """,
         ),
         Task(
-            "train with less memory",
-            "Each block keeps only its input, and is computed again on the way back, with the same "
-            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2).",
-            """
-            for block in model.blocks:
-                block.recompute = True
-            cross_entropy(model(tokens), targets).backward()
-            """,
-        ),
-        Task(
             "recompute a function of my own on the way back",
             "Only the function's inputs are kept, and the function is computed again on the way "
             "back (chapter 2.4).",
             """
             x = Tensor(rng.standard_normal((8, 16)), requires_grad=True)
             y = recompute(lambda x: np.tanh(x @ x.mT) @ x, x)
-            """,
-        ),
-        Task(
-            "attend to thousands of positions",
-            "The same result without an array of T² numbers (chapter 12).",
-            """
-            x = rng.standard_normal((512, 16))
-            y = fused_attention(x, x, x, mask=causal_mask(512))
             """,
         ),
     ),
@@ -300,7 +327,10 @@ def tasks(book: Book) -> Page:
             code = coloured("\n".join(lines_of(task)), {})
             sentence = inline(task.sentence, book.links)
             rows.append((place, task.question, sentence, task.tool, code))
-        groups.append((heading, rows))
+        about = inline(ABOUT.get(heading, ""), book.links)
+        groups.append((heading, slug(heading), about, rows))
+        if about:
+            book.index.append((heading, "tasks", f"tasks.html#{slug(heading)}"))
     setup = coloured(SETUP.strip(), {})
     body = fill("site/tasks.html", groups=groups, setup=setup, pages=book.pages)
     sub = "What is to be done, the lines that do it, and the chapter that explains them."

@@ -62,7 +62,7 @@ class Change(NamedTuple):
 
 
 CHANGES = (
-    Change("float32 for the model and its data", "as it comes", "float32"),
+    Change("model.astype(np.float32)", "as it comes", "float32"),
     Change("then keep_memory()", "float32", "best"),
     Change("then a BLAS thread for each core", "best", "all cores"),
     Change("fused attention, 512 positions", "definition", "best", "long"),
@@ -71,7 +71,7 @@ CHANGES = (
 )
 BESIDE_PYTORCH = (
     Change("as it comes, beside PyTorch", PYTORCH, "as it comes"),
-    Change("float32 and keep_memory(), beside PyTorch", PYTORCH, "best"),
+    Change("with the first two, beside PyTorch", PYTORCH, "best"),
 )
 
 
