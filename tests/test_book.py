@@ -60,7 +60,7 @@ BUDGETS = {
     # “The first picture”: attention in a plane, pictures of chapters, questions, tasks, sections
     # for Find, demos that are one page, the twelve blocks of a GPT, plots of 16.2 to 16.7 (1,600).
     # “Unequal before, vanishing after”: laws in figures, a GPT over a training, a citation (600).
-    "demos/": 24_100,
+    "demos/": 24_700,  # “In use”: what to change for speed (150)
     # 24,300 and air. “The book answers”: a real browser, and the same in CPython (2,200).
     # “The first picture”: what is drawn against the engine, links, and what Find finds (1,100).
     # “Unequal before, vanishing after”: each law against the engine, and a GPT’s heads (600).

@@ -233,7 +233,8 @@ TASKS = {
         Task(
             "train in float32",
             "The model decides, since its parameters do: arrays of data become float32 beside them "
-            "(chapter 7.1). Call it before you make the optimizer. @TIME0@",
+            "(chapter 7.1). Call it before you make the optimizer. In place of float64: "
+            "time 0.64, memory 0.50.",
             """
             model.astype(np.float32)
             optimizer = AdamW(model.parameters(), lr=1e-3)
@@ -242,16 +243,17 @@ TASKS = {
         Task(
             "keep memory from one step to the next",
             "Freed memory stays with the program, so the system need not clear it again. Call it "
-            "once, before the first step. @TIME1@",
+            "once, before the first step. In float32: time 0.81, memory 1.00.",
             """
-            done = keep_memory()
+            keep_memory()  # returns in words whether this system can do so
             """,
             "minigrad.runs.memory",
         ),
         Task(
             "choose the number of threads",
-            "NumPy's BLAS reads it when NumPy is imported, so this stands at the very top. Without "
-            "it BLAS takes every core: good on an idle machine, and bad on a shared one. @TIME2@",
+            "NumPy's BLAS reads the number when NumPy is imported, so these lines come first. Without "
+            "them BLAS takes every core, which is faster on an idle machine alone. Every core of a "
+            "busy one in place of one: time 8.94, memory 1.00.",
             """
             import os
             os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -261,7 +263,7 @@ TASKS = {
         Task(
             "attend to thousands of positions",
             "The same result without an array of T² numbers (chapter 12). Models do so unless they "
-            "get `attend=attention`. @TIME3@",
+            "get `attend=attention`. With 512 positions: time 0.86, memory 0.41.",
             """
             x = rng.standard_normal((512, 16))
             y = fused_attention(x, x, x, mask=causal_mask(512))
@@ -270,7 +272,8 @@ TASKS = {
         Task(
             "train with less memory",
             "Each block keeps only its input, and is computed again on the way back, with the same "
-            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2). @TIME4@",
+            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2). "
+            "With four blocks: time 1.42, memory 0.36.",
             """
             for block in model.blocks:
                 block.recompute = True
@@ -279,7 +282,8 @@ TASKS = {
         ),
         Task(
             "train on a batch that is too large for the memory",
-            "Gradients of parts add up to the gradient of the whole, since `backward` adds. @TIME5@",
+            "Gradients of parts add up to the gradient of the whole, since `backward` adds. In "
+            "four parts: time 1.07, memory 0.28.",
             """
             optimizer.zero_grad()
             for part in np.split(np.arange(4), 2):
