@@ -204,6 +204,6 @@ def test_the_factors_that_the_pages_name_are_those_that_were_measured():
         time, memory = re.search(r": time (\S+), memory (\S+)\.$", task.sentence).groups()
         assert [time, memory] == factors[change.what]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    ratios = re.search(r"takes (\S+) times .*? PyTorch's .*? and (\S+) times with", readme).groups()
+    ratios = re.search(r"takes (\S+) times .*? PyTorch's .*?, (\S+) with these", readme).groups()
     ours = [row[0] for name, row in factors.items() if name.endswith("beside PyTorch")]
     assert list(ratios) == ours
