@@ -252,8 +252,8 @@ TASKS = {
         Task(
             "choose the number of threads",
             "NumPy's BLAS reads the number when NumPy is imported, so these lines come first. "
-            "Without them BLAS takes every core, which is faster only on an idle machine. Every core "
-            "of a busy one in place of one: time 8.94, memory 1.00.",
+            "Without them BLAS takes every core, which is faster only on an idle machine. Every "
+            "core of a busy one in place of one: time 8.94, memory 1.00.",
             """
             import os
             os.environ["OPENBLAS_NUM_THREADS"] = "1"

@@ -18,17 +18,18 @@ from demos.speed.bench.rows import NAMES, ROWS, BenchmarkRow
 class Variant(NamedTuple):
     """One way to write the same training step.
 
-    keep       call keep_memory() first
-    all_cores  let BLAS have a thread for each core, and not only those of --threads
-    attend     "in blocks" is fused attention, "" its definition
-    parts      gradients of so many parts of the batch are added up
+    keep        call keep_memory() first
+    all_cores   let BLAS have a thread for each core, and not only those of --threads
+    attend      "in blocks" is fused attention, "" its definition
+    recomputed  each block keeps only its input, and is computed again on the way back
+    parts       gradients of so many parts of the batch are added up
     """
 
     dtype: str = "float32"
     keep: bool = True
     all_cores: bool = False
     attend: str = "in blocks"
-    recompute: bool = False
+    recomputed: bool = False
     parts: int = 1
 
 
@@ -38,7 +39,7 @@ VARIANTS = {
     "best": Variant(),
     "all cores": Variant(all_cores=True),
     "definition": Variant(attend=""),
-    "recompute": Variant(recompute=True),
+    "recompute": Variant(recomputed=True),
     "parts": Variant(parts=4),
 }
 PYTORCH = "torch in blocks"  # as it comes: float32, and its own attention

@@ -50,7 +50,7 @@ def training(sizes: dict[str, Any], given: Given, variant: Variant) -> Program:
         num_heads=sizes["heads"],
         num_blocks=sizes["blocks"],
         attend=ATTENTION[variant.attend],
-        recompute=variant.recompute,
+        recompute=variant.recomputed,
         rng=np.random.default_rng(0),
     ).astype(variant.dtype)
     model.load_state_dict({name: given[name] for name in model.state_dict()})
