@@ -29,6 +29,14 @@ targets = rng.integers(11, size=(4, 8))
 """
 
 
+ABOUT = {  # what stands below a heading
+    "Make it fast": "A factor is the time of a training step after the change, divided by the time "
+    "before it, and the same for the memory that a step needs at once: 1 changes nothing. These "
+    "are of a GPT with 4 blocks and d_model = 128, 16 × 128 tokens, on one thread of a shared "
+    "machine; `python -m demos benchmark --rows changes` prints them for yours.",
+}
+
+
 class Task(NamedTuple):
     """Something to be done: what a reader would ask, a sentence, and the lines that do it.
 
@@ -52,17 +60,6 @@ TASKS = {
             loss.backward()
             clip_gradients(model.parameters(), max_norm=1.0)
             optimizer.step()
-            """,
-        ),
-        Task(
-            "train in float32, and faster",
-            "The model decides, since its parameters do (chapter 7.1). Call it before you make the "
-            "optimizer. `keep_memory` keeps what freed arrays took, so the system need not clear "
-            "it again.",
-            """
-            keep_memory()
-            model.astype(np.float32)
-            optimizer = AdamW(model.parameters(), lr=1e-3)
             """,
         ),
         Task(
@@ -102,17 +99,6 @@ TASKS = {
             cross_entropy(functional_call(model, moved, tokens), targets).backward()
             """,
             "minigrad.nn.substitution",
-        ),
-        Task(
-            "train on a batch that is too large for the memory",
-            "Gradients of parts add up to the gradient of the whole, since `backward` adds.",
-            """
-            optimizer.zero_grad()
-            for part in range(2):
-                rows = slice(2 * part, 2 * part + 2)
-                (cross_entropy(model(tokens[rows]), targets[rows]) / 2).backward()
-            optimizer.step()
-            """,
         ),
         Task(
             "freeze a part of a model",
@@ -243,7 +229,70 @@ TASKS = {
             """,
         ),
     ),
-    "Save memory and time": (
+    "Make it fast": (
+        Task(
+            "train in float32",
+            "The model decides, since its parameters do: arrays of data become float32 beside them "
+            "(chapter 7.1). Call it before you make the optimizer. In place of float64: "
+            "time 0.64, memory 0.50.",
+            """
+            model.astype(np.float32)
+            optimizer = AdamW(model.parameters(), lr=1e-3)
+            """,
+        ),
+        Task(
+            "keep memory from one step to the next",
+            "Freed memory stays with the program, so the system need not clear it again. Call it "
+            "once, before the first step. In float32: time 0.81, memory 1.00.",
+            """
+            keep_memory()  # returns in words whether this system can do so
+            """,
+            "minigrad.runs.memory",
+        ),
+        Task(
+            "choose the number of threads",
+            "NumPy's BLAS reads the number when NumPy is imported, so these lines come first. "
+            "Without them BLAS takes every core, which is faster only on an idle machine. Every "
+            "core of a busy one in place of one: time 8.94, memory 1.00.",
+            """
+            import os
+            os.environ["OPENBLAS_NUM_THREADS"] = "1"
+            import numpy as np
+            """,
+        ),
+        Task(
+            "attend to thousands of positions",
+            "The same result without an array of T² numbers (chapter 12). Models do so unless they "
+            "get `attend=attention`. With 512 positions: time 0.86, memory 0.41.",
+            """
+            x = rng.standard_normal((512, 16))
+            y = fused_attention(x, x, x, mask=causal_mask(512))
+            """,
+        ),
+        Task(
+            "train with less memory",
+            "Each block keeps only its input, and is computed again on the way back, with the same "
+            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2). "
+            "With four blocks: time 1.42, memory 0.36.",
+            """
+            for block in model.blocks:
+                block.recompute = True
+            cross_entropy(model(tokens), targets).backward()
+            """,
+        ),
+        Task(
+            "train on a batch that is too large for the memory",
+            "Gradients of parts add up to the gradient of the whole, since `backward` adds. In "
+            "four parts: time 1.07, memory 0.28.",
+            """
+            optimizer.zero_grad()
+            for part in np.split(np.arange(4), 2):
+                (cross_entropy(model(tokens[part]), targets[part]) / 2).backward()
+            optimizer.step()
+            """,
+        ),
+    ),
+    "Save memory": (
         Task(
             "compute without a record",
             "Nothing is kept for a way back (chapter 1.2).",
@@ -253,30 +302,12 @@ TASKS = {
             """,
         ),
         Task(
-            "train with less memory",
-            "Each block keeps only its input, and is computed again on the way back, with the same "
-            "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2).",
-            """
-            for block in model.blocks:
-                block.recompute = True
-            cross_entropy(model(tokens), targets).backward()
-            """,
-        ),
-        Task(
             "recompute a function of my own on the way back",
             "Only the function's inputs are kept, and the function is computed again on the way "
             "back (chapter 2.4).",
             """
             x = Tensor(rng.standard_normal((8, 16)), requires_grad=True)
             y = recompute(lambda x: np.tanh(x @ x.mT) @ x, x)
-            """,
-        ),
-        Task(
-            "attend to thousands of positions",
-            "The same result without an array of T² numbers (chapter 12).",
-            """
-            x = rng.standard_normal((512, 16))
-            y = fused_attention(x, x, x, mask=causal_mask(512))
             """,
         ),
     ),
@@ -300,7 +331,10 @@ def tasks(book: Book) -> Page:
             code = coloured("\n".join(lines_of(task)), {})
             sentence = inline(task.sentence, book.links)
             rows.append((place, task.question, sentence, task.tool, code))
-        groups.append((heading, rows))
+        about = inline(ABOUT.get(heading, ""), book.links)
+        groups.append((heading, slug(heading), about, rows))
+        if about:
+            book.index.append((heading, "tasks", f"tasks.html#{slug(heading)}"))
     setup = coloured(SETUP.strip(), {})
     body = fill("site/tasks.html", groups=groups, setup=setup, pages=book.pages)
     sub = "What is to be done, the lines that do it, and the chapter that explains them."

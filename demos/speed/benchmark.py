@@ -10,8 +10,10 @@ before anything is timed: a row with wrong numbers is not timed. Then they take 
 
 PyTorch takes part if it is installed. The table has our times, medians of one call or node. Its
 ratios are medians of the rounds' ratios. A cell "227 → 183 ms" is two measurements: with the C
-library's allocator as it is, and with freed memory kept. All numbers, also those of the others, are
-in speed.json; measured.md beside this file has what an earlier program measured.
+library's allocator as it is, and with freed memory kept. The last table, "what to change here", has
+the factors of what a user may change in a training step: below 1 is faster, or smaller. All
+numbers, also those of the others, are in speed.json; measured.md beside this file has what earlier
+runs measured.
 """
 
 # %% Set-up
@@ -25,12 +27,14 @@ from tqdm import tqdm
 
 from demos import options, stop
 from demos._training import Marks
-from demos.speed.bench.race import processes, race
-from demos.speed.bench.report import about, table
+from demos.speed.bench.changes import GROUPS
+from demos.speed.bench.race import changes, processes, race
+from demos.speed.bench.report import about, table, table_of_changes
 from demos.speed.bench.rows import NAMES, ROWS
 from minigrad.runs.saving import write_whole
 
-SECONDS = 300  # of a run
+SECONDS = 330  # of a run
+ALL = (*NAMES, "changes")
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +42,10 @@ def more_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows",
         nargs="+",
-        choices=NAMES,
-        default=NAMES,
+        choices=ALL,
+        default=ALL,
         metavar="NAME",
-        help=f"which rows to measure: {', '.join(NAMES)} (all)",
+        help=f"which rows to measure, or what to change: {', '.join(ALL)} (all)",
     )
     parser.add_argument("--threads", type=int, default=1, help="threads of each process (1)")
 
@@ -67,13 +71,16 @@ data = {
     "rows": {},
 }
 rows = [row for row in ROWS if row.name in chosen.rows]
-for row in tqdm(rows, desc="benchmark"):
+for row in tqdm(rows, desc="benchmark", disable=not rows):
     data["rows"][row.name] = {}
     for allocator in ("default", "kept"):
         asked = row, against, chosen.quick, chosen.seed, allocator == "kept"
         with processes(*asked, threads=chosen.threads) as taking_part:
             outcome = race(row, taking_part, rounds=rounds, turn=turn)
         data["rows"][row.name][allocator] = outcome
+if "changes" in chosen.rows:
+    asked = against, chosen.quick, chosen.seed
+    data["changes"] = changes(*asked, threads=chosen.threads, rounds=rounds, turn=turn)
 
 # %% What came of it
 
@@ -86,9 +93,17 @@ for row in rows:
     wrong = [each for outcome in data["rows"][row.name].values() for each in outcome["wrong"]]
     print(*(f"   WRONG, and not timed: {each}\n" for each in wrong), sep="", end="")
     right += not wrong
-print(f"\n{table(data)}\n")
+if rows:
+    print(f"\n{table(data)}\n")
+outcomes = data.get("changes", {})
+for group, outcome in outcomes.items():
+    print(f"changes: {GROUPS[group][0].in_words(chosen.quick)}")
+    print(*(f"   WRONG, and not timed: {each}\n" for each in outcome["wrong"]), sep="", end="")
+    right += not outcome["wrong"]
+if outcomes:
+    print(f"\n{table_of_changes(outcomes)}\n")
 marks = Marks(chosen)
-marks.at_least("rows in which all compute the same", right, len(rows), "d")
+marks.at_least("rows in which all compute the same", right, len(rows) + len(outcomes), "d")
 content = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 print(f"All numbers: {write_whole(chosen.out / 'speed.json', content)}")
 marks.end()

@@ -110,6 +110,8 @@ def written(model):
 
 
 # %% The training, whole
+# Two things make each step shorter: the model's numbers are float32, and `Run` calls
+# `keep_memory()`, as every training here does.
 
 
 def train(length, what):

@@ -7,10 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from demos.site._tasks import TASKS
 from demos.speed.bench import race
 from demos.speed.bench.by_hand import Attention
+from demos.speed.bench.changes import CHANGES, GROUPS, VARIANTS
 from demos.speed.bench.programs import contestants, program
-from demos.speed.bench.report import table
+from demos.speed.bench.report import table, table_of_changes
 from demos.speed.bench.rows import NAMES, ROWS, given
 from minigrad.runs import memory
 from tests.demos.running import ROOT, assert_light, demo_here
@@ -42,6 +44,23 @@ def test_attention_by_hand_refuses_scores_that_could_overflow():
     q = np.full(shape, 10, np.float32)
     with pytest.raises(ValueError, match="this program subtracts no maximum"):
         Attention(shape, causal=False).forward(q, q, q, np.empty_like(q))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_all_variants_of_the_step_compute_the_same_as_pytorch(group):
+    row, names = GROUPS[group]
+    arrays = given(row, True, 0)
+    compared = {name: program(name, row, True, arrays)[1]() for name in names}
+    if TORCH:
+        compared["torch"] = program("torch in blocks", row, True, arrays)[1]()
+    assert not race.differences(compared, 1e-5)
+    assert len(compared[names[0]]) == 1 + len(arrays) - 2  # losses and gradients
+
+
+def test_a_change_changes_one_thing():
+    for change in CHANGES:
+        before, after = VARIANTS[change.before], VARIANTS[change.after]
+        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, change.what
 
 
 # ------------------------------------------------------------------ what is wrong is not timed
@@ -132,6 +151,28 @@ def test_the_data_has_times_and_the_table_their_ratios(finished):
         assert part in printed
 
 
+def test_the_last_table_has_a_factor_for_each_change(finished):
+    folder, printed = finished("benchmark", "--quick", "--rows", "changes")
+    outcomes = json.loads((folder / "speed.json").read_text(encoding="utf-8"))["changes"]
+    assert table_of_changes(outcomes) in printed and "what to change here" in printed
+    lines = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + len(CHANGES) + 2 * len(TORCH)
+    assert all(float(time) > 0 for _, time, _ in lines[2:])
+    assert all(float(memory) > 0 for _, _, memory in lines[2 : 2 + len(CHANGES)])
+    assert outcomes["gpt"]["bytes"]["float32"] < 0.7 * outcomes["gpt"]["bytes"]["as it comes"]
+
+
+def test_a_change_is_what_comes_after_divided_by_what_was_before():
+    names = {name for _, names in GROUPS.values() for name in names}
+    rounds = {name: [0.2, 0.2, 0.2] for name in names}
+    outcome = {"rounds": rounds, "bytes": dict.fromkeys(names, 100)}
+    outcome["rounds"]["float32"] = [0.1, 0.1, 0.9]
+    outcome["bytes"]["float32"] = 40
+    first, second, *_ = table_of_changes(dict.fromkeys(GROUPS, outcome)).splitlines()[2:]
+    assert [x.strip() for x in first.split("|")[2:4]] == ["0.50", "0.40"]
+    assert [x.strip() for x in second.split("|")[2:4]] == ["2.00", "2.50"]
+
+
 def test_an_impossible_option_is_one_sentence(tmp_path):
     done = demo_here("benchmark", "--out", tmp_path, "--threads", 0)
     assert (done.returncode, done.stdout) == (2, "")
@@ -148,16 +189,21 @@ def test_the_table_that_is_kept_has_every_row_and_what_is_said_elsewhere_is_in_i
     rows = [[x.strip() for x in line.split("|")[1:-1]] for line in MEASURED.splitlines()]
     cells = {row[0]: row[2:] for row in rows[1:] if len(row) == 9}
     assert [name for name in cells if name.strip("-") and name != "row"] == list(NAMES)
-    first = lambda cell: cell.partition(" →")[0]  # with the allocator as it is
-    gpt, blocks, tiny = (cells[name] for name in ("char-gpt", "attention-512", "tiny"))
-    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    found = re.search(
-        r"GPT takes (\S+) times as long as PyTorch's, and (\S+) times .*? by hand in NumPy. "
-        r"Attention in blocks .*? takes (\S+) times .*? small operation (\S+) times",
-        said,
-    )
-    assert found.groups() == tuple(map(first, (gpt[2], gpt[1], blocks[6], tiny[2])))
     said = " ".join(memory.__doc__.split())
     faults = re.search(r"has (\S+) page faults without it and (\d+) with it", said).groups()
     assert "has {} of them, and {} after".format(*faults) in MEASURED
-    assert "{} → {} ms".format(*re.search(r"takes (\d+) and (\d+) ms", said).groups()) == gpt[0]
+    times = re.search(r"takes (\d+) and (\d+) ms", said).groups()
+    assert "{} → {} ms".format(*times) == cells["char-gpt"][0]
+
+
+def test_the_factors_that_the_pages_name_are_those_that_were_measured():
+    rows = [[x.strip() for x in line.split("|")[1:-1]] for line in MEASURED.splitlines()]
+    factors = {row[0]: row[1:] for row in rows if len(row) == 3}
+    assert factors.keys() >= {change.what for change in CHANGES}
+    for change, task in zip(CHANGES, TASKS["Make it fast"], strict=True):
+        time, memory = re.search(r": time (\S+), memory (\S+)\.$", task.sentence).groups()
+        assert [time, memory] == factors[change.what]
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    ratios = re.search(r"takes (\S+) times .*? PyTorch's .*?, (\S+) with these", readme).groups()
+    ours = [row[0] for name, row in factors.items() if name.endswith("beside PyTorch")]
+    assert list(ratios) == ours

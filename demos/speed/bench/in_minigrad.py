@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from attention import attention, causal_mask, fused_attention
+from attention import attention, causal_mask, fused_attention, gpt2
+from demos.speed.bench.by_hand import Program
+from demos.speed.bench.changes import Variant
 from demos.speed.bench.rows import Given, model
 from minigrad import Tensor, cross_entropy
 from minigrad.optim import Adam
@@ -37,3 +39,38 @@ def gpt(sizes: dict[str, Any], given: Given, attend: Any) -> tuple[Callable[[], 
         lambda: {name: p.grad.copy() for name, p in made.named_parameters()},
         Adam(made.parameters()),
     )
+
+
+def training(sizes: dict[str, Any], given: Given, variant: Variant) -> Program:
+    """Return a training step of a small GPT as a user writes it, and one with its gradients."""
+    model = gpt2(
+        sizes["V"],
+        sizes["T"],
+        d_model=sizes["d"],
+        num_heads=sizes["heads"],
+        num_blocks=sizes["blocks"],
+        attend=ATTENTION[variant.attend],
+        recompute=variant.recomputed,
+        rng=np.random.default_rng(0),
+    ).astype(variant.dtype)
+    model.load_state_dict({name: given[name] for name in model.state_dict()})
+    optimizer = Adam(model.parameters())
+    rows = np.split(np.arange(sizes["B"]), variant.parts)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = 0.0
+        for part in rows:
+            scores = model(given["words"][part])
+            share = cross_entropy(scores, given["targets"][part]) / variant.parts
+            share.backward()
+            loss += share.item()
+        optimizer.step()
+        return loss
+
+    def results() -> Given:
+        losses = [step()]
+        slopes = {name: p.grad.copy() for name, p in model.named_parameters()}
+        return {"losses": np.array([*losses, step(), step()])} | slopes
+
+    return step, results

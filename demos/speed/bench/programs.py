@@ -13,6 +13,7 @@ import numpy as np
 
 from demos.speed.bench import by_hand, by_hand_step
 from demos.speed.bench.by_hand import Program
+from demos.speed.bench.changes import VARIANTS
 from demos.speed.bench.rows import BenchmarkRow, Given
 
 HAND = {"products": by_hand.products, "attention": by_hand.attention, "step": by_hand_step.step}
@@ -29,6 +30,9 @@ def program(contestant: str, row: BenchmarkRow, quick: bool, given: Given) -> Pr
     sizes = row.sizes_of(quick)
     if contestant == "hand":
         return HAND[row.kind](sizes, given)
+    if contestant in VARIANTS:
+        ours = import_module("demos.speed.bench.in_minigrad")
+        return ours.training(sizes, given, VARIANTS[contestant])
     framework, _, variant = contestant.partition(" ")
     f = import_module(f"demos.speed.bench.in_{framework}")
     return globals()[row.kind](f, sizes, given, f.ATTENTION[variant])

@@ -8,7 +8,7 @@ and caches of libraries are its own.
 
 The command is a contestant's process. It reads pickles and answers in pickles: first what it shall
 run, answered by the values and gradients, then numbers of calls, each answered by the seconds of
-one call.
+one call. "memory" is answered by the bytes that a call needs at once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from demos.speed.bench.changes import GROUPS, asked_of, members, threads_of
 from demos.speed.bench.programs import contestants, program
 from demos.speed.bench.rows import BenchmarkRow, Given, given
 from minigrad import keep_memory
@@ -43,6 +45,16 @@ def timed(step: Callable[[], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
+def most_bytes(step: Callable[[], Any]) -> int:
+    """Return the most bytes that a call has had at once, of those that it allocated itself."""
+    gc.collect()
+    tracemalloc.start()  # NumPy reports its arrays to it
+    step()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
 def serve() -> None:
     """Answer until the input ends."""
 
@@ -57,7 +69,8 @@ def serve() -> None:
         step, results = program(contestant, row, quick, given(row, quick, seed))
         answer(results())
         while True:
-            answer(timed(step, pickle.load(sys.stdin.buffer)))
+            question = pickle.load(sys.stdin.buffer)
+            answer(most_bytes(step) if question == "memory" else timed(step, question))
 
 
 class Process:
@@ -140,17 +153,40 @@ def race(
 
 
 @contextmanager
-def processes(
-    row: BenchmarkRow, against: list[str], *asked: Any, threads: int
-) -> Iterator[dict[str, Process]]:
-    """Start all contestants of a row at once, and end them together."""
+def together(starting: Iterable[Process]) -> Iterator[dict[str, Process]]:
+    """Start processes at once, and end them together."""
     with ExitStack() as stack:
         processes_of = {}
-        for name in contestants(row, against):
-            processes_of[name] = Process(name, row, *asked, threads=threads)
-            stack.callback(processes_of[name].process.communicate)
-            stack.callback(processes_of[name].process.kill)
+        for each in starting:
+            processes_of[each.name] = each
+            stack.callback(each.process.communicate)
+            stack.callback(each.process.kill)
         yield processes_of
+
+
+def processes(
+    row: BenchmarkRow, against: list[str], *asked: Any, threads: int
+) -> AbstractContextManager[dict[str, Process]]:
+    """Return the context in which all contestants of a row run."""
+    return together(
+        Process(name, row, *asked, threads=threads) for name in contestants(row, against)
+    )
+
+
+def changes(
+    against: list[str], *asked: Any, threads: int, rounds: int, turn: float
+) -> dict[str, Any]:
+    """Return the outcome of the race of each group of variants, and the bytes of a step of each."""
+    outcomes = {}
+    for group, (row, variants) in GROUPS.items():
+        starting = (
+            Process(*asked_of(name, row, *asked), threads=threads_of(name, threads))
+            for name in members(group, against)
+        )
+        with together(starting) as taking_part:
+            outcomes[group] = race(row, taking_part, rounds=rounds, turn=turn)
+            outcomes[group]["bytes"] = {name: taking_part[name].ask("memory") for name in variants}
+    return outcomes
 
 
 def ratio(outcome: dict[str, Any], name: str, base: str) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from demos.speed.bench.changes import BESIDE_PYTORCH, CHANGES
 from demos.speed.bench.race import ratio
 from demos.speed.bench.rows import NAMES, ROWS
 
@@ -38,6 +39,25 @@ def table(data: dict[str, Any]) -> str:
                 there = [x for x in both.values() if {ours, base} <= x["rounds"].keys()]
                 cells.append(" → ".join(f"{ratio(each, ours, base):.2f}" for each in there))
         lines.append(cells)
+    return _markdown(lines)
+
+
+def table_of_changes(outcomes: dict[str, Any]) -> str:
+    """Return what each change brings as Markdown: time and memory of a step, divided by before."""
+    lines = [["what to change here", "time of a step", "its memory"]]
+    for change in (*CHANGES, *BESIDE_PYTORCH):
+        outcome = outcomes[change.group]
+        if change.before in outcome["rounds"]:
+            time = ratio(outcome, change.after, change.before)
+            lines.append([change.what, f"{time:.2f}", ""])
+            if change.before in outcome["bytes"]:
+                memory = outcome["bytes"][change.after] / outcome["bytes"][change.before]
+                lines[-1][2] = f"{memory:.2f}"
+    return _markdown(lines)
+
+
+def _markdown(lines: list[list[str]]) -> str:
+    """Return a table whose first line is its head."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     padded = ([x.ljust(n) for x, n in zip(cells, widths, strict=True)] for cells in lines)
