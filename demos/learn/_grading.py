@@ -73,12 +73,16 @@ def grade(texts: list[str], names: tuple[str, ...], *, jobs: int, form: str) -> 
 
     Folders are told apart by the path that was typed; one that was typed twice has one row.
     """
-    folders = list({Path(text).resolve(): text for text in reversed(texts)}.values())[::-1]
-    for text in folders:
+    folders: dict[Path, str] = {}
+    for text in texts:
+        folders.setdefault(Path(text).resolve(), text)
         if not Path(text).is_dir():
             stop(f"{text} is not a folder: grade takes the folders of the learners")
     write = {"csv": as_csv, "json": as_json}.get(form, as_table)
-    return all([row.solved == len(names) for row in write(rows(folders, names, jobs), names)])
+    is_solved = True
+    for row in write(rows([*folders.values()], names, jobs), names):
+        is_solved = is_solved and row.solved == len(names)
+    return is_solved
 
 
 def as_table(found: Iterator[Row], names: tuple[str, ...]) -> Iterator[Row]:

@@ -30,7 +30,6 @@ from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from secrets import token_hex
 from time import monotonic
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -191,9 +190,7 @@ def _places(error: BaseException | None, path: Path) -> list[str]:
 Clock = Callable[[str, float], AbstractContextManager[object]]  # for a file, and its seconds
 
 
-def in_time(
-    path: Path, name: str, seconds: float, clock: Clock, text: str | None = None
-) -> Answer:
+def in_time(path: Path, name: str, seconds: float, clock: Clock, text: str | None = None) -> Answer:
     """Return `judged` of a file, or where it was when the clock interrupted it.
 
     `clock(file, seconds)` is a block in which KeyboardInterrupt is raised after these seconds.
@@ -260,9 +257,10 @@ def close_our_files() -> None:
     ours = tuple(str(ROOT / folder) + os.sep for folder in CLOSED)
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
-            if os.path.realpath(os.fsdecode(arguments[0])).startswith(ours):
-                raise PermissionError("the files of the checks are closed while a file is checked")
+        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return
+        if os.path.realpath(os.fsdecode(arguments[0])).startswith(ours):
+            raise PermissionError("the files of the checks are closed while a file is checked")
 
     sys.addaudithook(look)
 
@@ -272,6 +270,7 @@ def main() -> NoReturn:
     file, name, seconds, wrong, to, word = literal_eval(sys.stdin.read())
     path = Path(file)
     printed = Printed()
+    sys.path[:] = [folder or str(ROOT) for folder in sys.path]  # wherever the learner's code goes
     for used in (name, *getattr(check_of(name), "USES", ())):  # (and NumPy, before the clock)
         check_of(used)
         stub(used)  # (which is remembered: its file is closed next)
@@ -296,7 +295,7 @@ def run(path: Path, name: str, *, seconds: float | None = None, wrong: str = "")
     """
     limit = seconds or limit_of(name)
     most = (2 * limit if wrong else limit) + KILLED
-    word, printed = token_hex(), ""
+    word, printed = os.urandom(16).hex(), ""
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder, "answer")
         try:
