@@ -34,15 +34,11 @@ MARKS = {
 
 
 class Row(NamedTuple):
-    """The grades of a folder, which has the name that was typed; its answers by exercise."""
+    """A folder as it was typed, its answers by exercise, and how many of them are solved."""
 
     folder: str
     answers: dict[str, Answer]
-
-    @property
-    def solved(self) -> int:
-        """The number of solved exercises."""
-        return sum(answer.solved for answer in self.answers.values())
+    solved: int
 
 
 def graded(folder: Path, name: str) -> Answer:
@@ -65,7 +61,8 @@ def rows(folders: list[str], names: tuple[str, ...], jobs: int) -> Iterator[Row]
         pairs = product(map(Path, folders), names)
         answers = pool.map(lambda pair: graded(*pair), pairs)
         for folder in folders:
-            yield Row(folder, dict(zip(names, islice(answers, len(names)), strict=True)))
+            its = dict(zip(names, islice(answers, len(names)), strict=True))
+            yield Row(folder, its, sum(answer.solved for answer in its.values()))
 
 
 def grade(texts: list[str], names: tuple[str, ...], *, jobs: int, form: str) -> bool:
@@ -109,10 +106,7 @@ def as_json(found: Iterator[Row], names: tuple[str, ...]) -> Iterator[Row]:
     """Print all rows as one list, with what each check said; yield them."""
     listed = []
     for row in found:
-        exercises = {
-            name: {"state": answer.state, "said": answer.said}
-            for name, answer in row.answers.items()
-        }
+        exercises = {x: {"state": a.state, "said": a.said} for x, a in row.answers.items()}
         listed.append({"folder": row.folder, "exercises": exercises, "solved": row.solved})
         yield row
     print(json.dumps(listed, indent=1, ensure_ascii=False))
