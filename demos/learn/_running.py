@@ -290,11 +290,9 @@ def main() -> NoReturn:
 def run(path: Path, name: str, *, seconds: float | None = None, wrong: str = "") -> Answer:
     """Return the answer of an exercise's check for the learner's file, from another process.
 
-    If a `wrong` answer is given, and the check accepts it after the learner's, the state of the
-    answer is "tampered".
+    If the check accepts a `wrong` answer after the learner's, the state is "tampered".
     """
     limit = seconds or limit_of(name)
-    most = (2 * limit if wrong else limit) + KILLED
     word, printed = os.urandom(16).hex(), ""
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder, "answer")
@@ -308,16 +306,17 @@ def run(path: Path, name: str, *, seconds: float | None = None, wrong: str = "")
                 errors="replace",
                 cwd=ROOT,
                 check=False,
-                timeout=most,
+                timeout=(2 * limit if wrong else limit) + KILLED,
             )
             printed, state = done.stdout, "error"
             sentence = f"the process ended with {done.returncode} before the check had an answer"
         except subprocess.TimeoutExpired:
             sentence, state = not_interrupted(limit), "out of time"
         try:
-            written, *fields = literal_eval(to.read_text("utf-8"))
-            if written != word:
+            text = to.read_text("utf-8")
+            if not text.startswith(f"({word!r}, "):
                 raise ValueError("this answer is not the check's")
+            _, *fields = literal_eval(text)
         except (OSError, SyntaxError, TypeError, ValueError):  # no answer, or not the check's
             return shown(Answer(False, f"{path.name}: {sentence}", printed=printed, state=state))
     return shown(Answer(*fields)._replace(printed=printed))
