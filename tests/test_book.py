@@ -65,7 +65,7 @@ BUDGETS = {
     # 24,300 and air. “The book answers”: a real browser, and the same in CPython (2,200).
     # “The first picture”: what is drawn against the engine, links, and what Find finds (1,100).
     # “Unequal before, vanishing after”: each law against the engine, and a GPT’s heads (600).
-    "tests/": 29_900,
+    "tests/": 30_700,  # “In use”: files that cheat (180), and what its other parts add
 }
 BOOK = 10_800  # the chapters; 300 are 16.8 of “Unequal before, vanishing after”, 200 “In use”
 # .js, .css and .html: 2,800 and air, 1,100 for pages that run, and 700 of “The first picture”: a

@@ -56,7 +56,7 @@ demos/museum                 __init__ _pages *
 demos/learn/exercises        __init__ *
 demos/learn                  __init__ _telling _running
 demos/learn/checks           __init__ *
-demos/learn                  _mistakes _moving _pages *
+demos/learn                  _mistakes _moving _grading _pages *
 demos/live                   _examples _answers _chapter_0 _judging _definitions _breaks
 demos/live                   _exercises _reader _runtime _try *
 demos/speed/bench            __init__ rows by_hand by_hand_step changes programs race report *

@@ -5,7 +5,6 @@ What they say is computed when they are written: messages by the exercises' chec
 
 from __future__ import annotations
 
-import importlib
 import re
 from functools import cache
 from textwrap import dedent
@@ -15,7 +14,7 @@ from markupsafe import Markup
 from demos._files import docstring, files
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
-from demos.learn._running import KILLED, Answer, judged, limit_of, not_interrupted
+from demos.learn._running import KILLED, Answer, check_of, judged, limit_of, not_interrupted
 from demos.learn.exercises import FOLDER, chapters, number, stub, title
 from demos.pages.book import Book
 from demos.pages.page import Names, Page, one_of
@@ -61,7 +60,7 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     file = Source(f"demos.learn.exercises.{name}", f"{name}.py", stub(name))
     named = [book.chapters[number] for number in chapters(name)]
     links = ["chapter " + parts.link(x.page, f"{x.number} " + formula(x.title)) for x in named]
-    hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
+    hints = check_of(name).HINTS
     left = []
     for part in file.docstring.partition("\n")[2].split("\n\n"):
         is_table = len(columns(dedent(part).split("\n"))) > 2

@@ -2,14 +2,17 @@
 
 `run` checks the file in another process, which is interrupted when its time is up, and killed if it
 goes on. Its stdout is what the file prints. The answer is written to a file that `run` has named,
-so nothing that the learner's file prints, also at its end, can be taken for it.
+and begins with a word that `run` has drawn, so nothing that the learner's file prints or writes,
+also at its end, can be taken for it.
+
+In that process the learner's code meets no name of ours: before it begins, `demos` and `tests` go
+out of `sys.modules`, and their files cannot be imported or opened any more.
 """
 
 from __future__ import annotations
 
 import _thread
 import contextlib
-import importlib
 import io
 import os
 import re
@@ -20,21 +23,27 @@ import tempfile
 import threading
 import traceback
 import warnings
+from ast import literal_eval
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from json import dumps, loads
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from demos.learn import EXERCISES
 from demos.learn._telling import Unsolved
-from demos.learn.exercises import number
+from demos.learn.exercises import number, stub
 
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
 KILLED = 3.0  # seconds later a file is killed that goes on when it is interrupted
+ROOT = Path(__file__).resolve().parents[2]
+CLOSED = ("demos", "tests")  # the folders that the learner's code does not see
 LETTERS, LINES = 4000, 20  # how much is shown of what a file prints, and of its warnings
+START = "from demos.learn._running import main; main()"
 INIT = "`python -m demos learn init FOLDER` writes it as it was given"
 REMARKS = {
     "EOFError": "nobody can answer input() here, so write the value into the file",
@@ -52,6 +61,7 @@ class Answer(NamedTuple):
     kind: str = ""  # "value", "derivative", "law", or "" if the check did not get so far
     warned: tuple[str, ...] = ()
     printed: str = ""
+    state: str = "not yet"  # or "solved", "out of time", "missing", "error", "tampered"
 
 
 def shortened(text: str) -> str:
@@ -65,13 +75,25 @@ def shown(answer: Answer) -> Answer:
     """Return an answer with its texts as short as they are shown."""
     warned = shortened("\n".join(answer.warned)).splitlines()
     said, printed = shortened(answer.said), shortened(answer.printed)
-    return Answer(answer.solved, said, answer.kind, tuple(warned), printed)
+    return answer._replace(said=said, warned=tuple(warned), printed=printed)
+
+
+@cache
+def check_of(name: str) -> Any:
+    """Return the module of an exercise's check, under a name that no import statement can ask for.
+
+    It is not in `sys.modules`, so whoever has its name cannot change its functions.
+    """
+    file = Path(__file__).with_name("checks") / f"{name}.py"
+    loader = SourceFileLoader(f"the check of {name}", str(file))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
 
 
 def limit_of(name: str) -> float:
     """Return how many seconds the check of an exercise may take."""
-    check = importlib.import_module(f"demos.learn.checks.{name}")
-    return getattr(check, "SECONDS", SECONDS)
+    return getattr(check_of(name), "SECONDS", SECONDS)
 
 
 def not_interrupted(seconds: float) -> str:
@@ -114,16 +136,16 @@ def loaded(text: str, path: Path) -> ModuleType:
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
     """Return the answer of an exercise's check for the learner's file, in this process."""
-    check = importlib.import_module(f"demos.learn.checks.{name}").check
+    check = check_of(name).check
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
             check(loaded(text_of(path) if text is None else text, path))
-            answer = Answer(True)
+            answer = Answer(True, state="solved")
         except Unsolved as unsolved:
             answer = Answer(False, str(unsolved), unsolved.kind)
         except (Exception, SystemExit) as error:
-            answer = Answer(False, _explained(error, path))
+            answer = Answer(False, _explained(error, path), state="error")
     theirs = [warning for warning in caught if Path(warning.filename).parent == path.parent]
     lines = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
     return answer._replace(warned=tuple(" ".join(line.split()) for line in dict.fromkeys(lines)))
@@ -168,7 +190,7 @@ def _places(error: BaseException | None, path: Path) -> list[str]:
 Clock = Callable[[str, float], AbstractContextManager[object]]  # for a file, and its seconds
 
 
-def in_time(path: Path, name: str, seconds: float, clock: Clock) -> Answer:
+def in_time(path: Path, name: str, seconds: float, clock: Clock, text: str | None = None) -> Answer:
     """Return `judged` of a file, or where it was when the clock interrupted it.
 
     `clock(file, seconds)` is a block in which KeyboardInterrupt is raised after these seconds.
@@ -176,14 +198,14 @@ def in_time(path: Path, name: str, seconds: float, clock: Clock) -> Answer:
     begin = monotonic()
     try:
         with clock(str(path), seconds):
-            return judged(path, name)
+            return judged(path, name, text)
     except BaseException as error:  # a KeyboardInterrupt, or what `judged` does not catch
-        sentence = _explained(error, path)
+        sentence, state = _explained(error, path), "error"
         if monotonic() - begin >= seconds:
             where = [path.name, *_places(error, path)][-1]
             still = f"still at work after {seconds:g} s, and stopped there: does a loop never end?"
-            sentence = f"{where}: {still}"
-        return Answer(False, sentence)
+            sentence, state = f"{where}: {still}", "out of time"
+        return Answer(False, sentence, state=state)
 
 
 # ---------------------------------------------------------------- in a process of its own
@@ -213,46 +235,88 @@ class Printed(io.TextIOBase):
         return len(text)
 
 
-def main(file: str, name: str, seconds: float, to: str) -> NoReturn:
-    """Judge a file, write the answer to another one, and end the process."""
+class Refuses:
+    """The first place where Python looks for a module: it refuses ours."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        """Raise ModuleNotFoundError for the closed packages."""
+        if name.partition(".")[0] in CLOSED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def close_our_files() -> None:
+    """Let no code of this process import `demos` or `tests` any more, or open their files.
+
+    A finder can be taken away, and this hook cannot: it has no name, and Python keeps it.
+    """
+    for module in [x for x in sys.modules if x.partition(".")[0] in CLOSED]:
+        del sys.modules[module]
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.meta_path.insert(0, Refuses)
+    ours = tuple(str(ROOT / folder) + os.sep for folder in CLOSED)
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return
+        if os.path.realpath(os.fsdecode(arguments[0])).startswith(ours):
+            raise PermissionError("the files of the checks are closed while a file is checked")
+
+    sys.addaudithook(look)
+
+
+def main() -> NoReturn:
+    """Judge a file that stdin names, write the answer to another one, and end the process."""
+    file, name, seconds, wrong, to, word = literal_eval(sys.stdin.read())
     path = Path(file)
     printed = Printed()
-    importlib.import_module(f"demos.learn.checks.{name}")  # (and NumPy, before the clock)
+    sys.path[:] = [folder or str(ROOT) for folder in sys.path]  # wherever the learner's code goes
+    for used in (name, *getattr(check_of(name), "USES", ())):  # (and NumPy, before the clock)
+        check_of(used)
+        stub(used)  # (which is remembered: its file is closed next)
+    close_our_files()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        answer = in_time(path, name, seconds, as_ctrl_c)
-    Path(to).write_text(dumps(answer), encoding="utf-8")
+    with open(to, "wb", buffering=0) as out:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            answer = in_time(path, name, seconds, as_ctrl_c)
+            if wrong and answer.solved and in_time(path, name, seconds, as_ctrl_c, wrong).solved:
+                said = f"{path.name}: the check accepts a wrong answer too, after this file has run"
+                answer = Answer(False, said, state="tampered")
+        # (No function of a module that the learner's code may have replaced.)
+        out.write(f"{(word, *answer)!r}".encode())
     os._exit(0)  # the learner's threads and functions of `atexit` are not waited for
 
 
-def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
-    """Return the answer of an exercise's check for the learner's file, from another process."""
+def run(path: Path, name: str, *, seconds: float | None = None, wrong: str = "") -> Answer:
+    """Return the answer of an exercise's check for the learner's file, from another process.
+
+    If the check accepts a `wrong` answer after the learner's, the state is "tampered".
+    """
     limit = seconds or limit_of(name)
-    printed = ""
+    word, printed = os.urandom(16).hex(), ""
     with tempfile.TemporaryDirectory() as folder:
-        to = Path(folder, "answer.json")
-        words = ("-u", "-B", "-m", "demos.learn._running", str(path), name, str(limit), str(to))
+        to = Path(folder, "answer")
         try:
             done = subprocess.run(
-                [sys.executable, *words],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-u", "-B", "-c", START],
+                input=ascii((str(path), name, limit, wrong, str(to), word)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                text=True,
                 errors="replace",
-                cwd=Path(__file__).parents[2],
+                cwd=ROOT,
                 check=False,
-                timeout=limit + KILLED,
+                timeout=(2 * limit if wrong else limit) + KILLED,
             )
-            printed = done.stdout
+            printed, state = done.stdout, "error"
             sentence = f"the process ended with {done.returncode} before the check had an answer"
         except subprocess.TimeoutExpired:
-            sentence = not_interrupted(limit)
+            sentence, state = not_interrupted(limit), "out of time"
         try:
-            solved, sentence, kind, warned, _ = loads(to.read_text("utf-8"))
-        except (OSError, TypeError, ValueError):  # there is no answer, or it is not one
-            return shown(Answer(False, f"{path.name}: {sentence}", printed=printed))
-    return shown(Answer(solved, sentence, kind, tuple(warned), printed))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4])
+            text = to.read_text("utf-8")
+            if not text.startswith(f"({word!r}, "):
+                raise ValueError("this answer is not the check's")
+            _, *fields = literal_eval(text)
+        except (OSError, SyntaxError, TypeError, ValueError):  # no answer, or not the check's
+            return shown(Answer(False, f"{path.name}: {sentence}", printed=printed, state=state))
+    return shown(Answer(*fields)._replace(printed=printed))

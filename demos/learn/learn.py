@@ -14,13 +14,25 @@ answer; three hints lead to it.
 
 `--in` is not needed in that folder. The exit code is 0 if everything that was checked is solved,
 and 1 if not.
+
+For a class:
+
+    python -m demos learn grade FOLDER…              # a row for each folder: what is solved
+    python -m demos learn grade FOLDER… --csv        # for a spreadsheet
+    python -m demos learn grade FOLDER… --json       # with what each check says
+
+A row says of each exercise: solved, not yet, out of time, missing, error, or tampered. `-j 4` runs
+four checks at a time. The folders stay as they are: each check gets a copy of their Python files.
+While a learner's code runs, our solutions and checks can neither be imported nor opened, and after
+"solved" the same process checks a wrong answer, too: a file that makes the check accept it is
+tampered. This finds a file that changes the check. It does not find whoever copies our lines, or
+finds the check by walking through the frames that call their function.
 """
 
 # %% Set-up
 
 import argparse
 import hashlib
-import importlib
 import json
 import shlex
 import textwrap
@@ -29,8 +41,9 @@ from pathlib import Path
 
 from demos import stop
 from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._grading import grade
 from demos.learn._moving import packed, unpacked
-from demos.learn._running import run
+from demos.learn._running import check_of, run
 from demos.learn.exercises import changes, chapter, number, stub, title
 from minigrad.runs.saving import write_whole
 
@@ -83,7 +96,7 @@ def headed(name):
 
 def hints_of(name):
     """Return the three hints of an exercise."""
-    return importlib.import_module(f"demos.learn.checks.{name}").HINTS
+    return check_of(name).HINTS
 
 
 # %% The learner's folder
@@ -277,8 +290,8 @@ def main():
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="init FOLDER | NUMBER",
-        help="make a folder; or a number, for this exercise alone",
+        metavar="init FOLDER | grade FOLDER… | NUMBER",
+        help="make a folder; grade those of a class; or a number, for this exercise alone",
     )
     parser.add_argument("--in", dest="folder", metavar="FOLDER", help="your folder (the current)")
     parser.add_argument("--path", action="store_true", help="eight exercises, for a first contact")
@@ -289,6 +302,9 @@ def main():
     what.add_argument("--save", metavar="FILE", help="write all as one file, for a page's Load")
     what.add_argument("--load", metavar="FILE", help="with init: what a page's Save has written")
     what.add_argument("--list", action="store_true", help="what is solved")
+    for form, help in (("csv", "for a spreadsheet"), ("json", "with the checks' words")):
+        what.add_argument(f"--{form}", action="store_true", help=f"with grade: {help}")
+    parser.add_argument("-j", type=int, metavar="N", help="with grade: N checks at a time")
     chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
     again = "python -m demos learn"
     if chosen.words[:1] == ["init"]:
@@ -296,6 +312,17 @@ def main():
             stop(f"init takes one folder: {again} init FOLDER")
         init(chosen.words[1], chosen.load)
         return True
+    form = "csv" if chosen.csv else "json" if chosen.json else ""
+    if chosen.words[:1] == ["grade"]:
+        others = (chosen.folder, chosen.watch, chosen.hint, chosen.solution, chosen.save)
+        if len(chosen.words) == 1 or any((*others, chosen.load, chosen.list)):
+            stop(f"grade takes folders, --path, -j, and --csv or --json: {again} grade FOLDER…")
+        if chosen.j is not None and chosen.j < 1:
+            stop(f"-j {chosen.j} is not a number of checks: write 1 or more")
+        names = PATH if chosen.path else EXERCISES
+        return grade(chosen.words[1:], names, jobs=chosen.j or 1, form=form)
+    if form or chosen.j is not None:
+        stop(f"--csv, --json and -j go with grade: {again} grade FOLDER…")
     if chosen.load:
         stop(f"--load goes with init: {again} init FOLDER --load {shlex.quote(chosen.load)}")
     folder = Path(chosen.folder or ".").expanduser().resolve()

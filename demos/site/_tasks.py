@@ -311,6 +311,16 @@ TASKS = {
             """,
         ),
     ),
+    "Teach": (
+        Task(
+            "grade the exercises of a class",
+            "In a terminal: a row for each learner's folder. Nothing is written into the folders. "
+            "`python -m demos learn --help` says how to read the rows.",
+            """
+            python -m demos learn grade ann bob --csv
+            """,
+        ),
+    ),
 }
 
 

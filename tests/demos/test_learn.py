@@ -1,7 +1,7 @@
 """Exercises: stubs fail, solutions pass, wrong answers are answered; the command and its folder."""
 
 import ast
-import importlib
+import csv
 import json
 import math
 import re
@@ -10,8 +10,9 @@ import pytest
 
 from attention.scaling import ties
 from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._grading import graded
 from demos.learn._mistakes import mistaken
-from demos.learn._running import judged, run
+from demos.learn._running import check_of, judged, run
 from demos.learn.exercises import chapter, chapters, filled, solution, stub, title
 from demos.site._contents import book
 from demos.site._landing import FINDINGS
@@ -27,10 +28,6 @@ BUGS = {"e06_bug", "e12_double", "e18_bug", "e21_heads"}
 PREDICT = solution("e17_predict")
 
 
-def check_of(name):
-    return importlib.import_module(f"demos.learn.checks.{name}")
-
-
 def answer(name, text):
     """Return the check's words for a text, in this process. (It may import our other solutions.)"""
     return judged(FOLDER / f"{name}.py", name, text)
@@ -43,6 +40,7 @@ def test_there_are_twenty_four_exercises_in_groups_of_six_numbered_in_order():
     assert [len(names) for names in GROUPS.values()] == [6] * 4
     names = [name for names in GROUPS.values() for name in names]
     assert [name[:4] for name in names] == [f"e{n:02}_" for n in range(1, 25)]
+    assert set(names) == {file.stem for file in FOLDER.glob("e*.py")}
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -55,7 +53,7 @@ def test_a_stub_fails_and_says_that_it_is_empty(name):
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_our_solution_is_right(name):
-    assert answer(name, solution(name)) == (True, "", "", (), "")
+    assert answer(name, solution(name)) == (True, "", "", (), "", "solved")
 
 
 @pytest.mark.parametrize(
@@ -461,7 +459,7 @@ def test_an_exercise_that_uses_others_says_which_of_them_is_not_solved(tmp_path)
     used = [f"e{n}" for n in (10, 11, 13, 14, 15, 19, 21, 23)]
     names = [name for name in EXERCISES if name[:3] in used]
     assert re.findall(r"from (e\d\d\w+) import", path.read_text()) == names
-    assert list(importlib.import_module("demos.learn.checks.e24_reverse").USES) == names
+    assert list(check_of("e24_reverse").USES) == names
     for name in names:
         other = tmp_path / f"{name}.py"
         other.write_text(stub(name))
@@ -545,7 +543,7 @@ os.write(2, b"{}")
 def test_what_a_file_does_at_the_end_of_its_process_changes_no_answer(tmp_path):
     path = tmp_path / "e01_slope.py"
     path.write_text(SLOPE + AT_ITS_END)
-    assert run(path, "e01_slope") == (True, "", "", (), "\ufffd")
+    assert run(path, "e01_slope") == (True, "", "", (), "\ufffd", "solved")
 
 
 @pytest.mark.usefixtures("here")
@@ -614,3 +612,175 @@ def test_saving_replaces_no_file_and_loading_needs_one_and_a_folder(folder, tmp_
     ]
     words = ["is there already: choose", "cannot be read", "--load goes with init"]
     assert [word in each.stderr for word, each in zip(words, done, strict=True)] == [True] * 3
+
+
+# ------------------------------------------------------------------ a class
+
+WRONG_SLOPE = filled("e01_slope", "return 1 / h")
+CHANGES_THE_CHECK = filled(
+    "e01_slope",
+    "f.__globals__['same'] = f.__globals__['law'] = lambda *words, **options: None\nreturn 3.0",
+)
+EVERY_NAME = """
+import sys
+for name, module in list(sys.modules.items()):
+    assert not name.startswith(("demos", "tests")), name
+    if name == "__main__":
+        assert not set(vars(module)) & {"main", "judged"}
+"""
+CHEATS = {  # a learner's file: the state of its row, and what is said of it
+    "imports our lines": (
+        "from demos.learn.exercises.e01_slope import slope\n",
+        ("error", "line 1: ModuleNotFoundError: No module named 'demos'"),
+    ),
+    "imports them inside": (
+        filled("e01_slope", "from demos.learn.exercises.e01_slope import slope\nreturn slope"),
+        ("error", "in slope: ModuleNotFoundError: No module named 'demos'"),
+    ),
+    "imports our tests": (
+        "import importlib\nimportlib.import_module('tests.demos.learn_answers')\n",
+        ("error", "No module named 'tests'"),
+    ),
+    "takes the finder away": (
+        "import sys\nsys.meta_path.pop(0)\nfrom demos.learn.exercises.e01_slope import slope\n",
+        ("error", "line 3: PermissionError: the files of the checks are closed"),
+    ),
+    "reads our lines": (
+        "import minigrad, pathlib\nroot = pathlib.Path(minigrad.__file__).parents[1]\n"
+        "exec((root / 'demos/learn/exercises/e01_slope.py').read_text())\n",
+        ("error", "line 3: PermissionError: the files of the checks are closed"),
+    ),
+    "replaces same if it can": (
+        "try:\n    import demos.learn.checks.e01_slope as e\n    e.same = e.law = print\n"
+        f"except ImportError:\n    pass\n{WRONG_SLOPE}",
+        ("not yet", "slope(f, 2.0, 0.5) for f(x) = 3 x + 1 is 2; 3 was expected"),
+    ),
+    "changes the check through what it is given": (
+        CHANGES_THE_CHECK,
+        ("tampered", "the check accepts a wrong answer too, after this file has run"),
+    ),
+    "writes the answer itself": (
+        "import os, pathlib\nfor to in pathlib.Path(__file__).parents[1].glob('*/answer'):\n"
+        "    to.write_text(repr(('guess', True, '', '', (), '', 'solved')))\nos._exit(0)\n",
+        ("error", "the process ended with 0 before the check had an answer"),
+    ),
+    "looks for our names, and is right": (
+        EVERY_NAME + filled("e01_slope", EVERY_NAME + "return (f(x + h) - f(x - h)) / (2 * h)"),
+        ("solved", ""),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHEATS)
+def test_a_file_that_cheats_is_not_solved(what, tmp_path, monkeypatch):
+    text, (state, words) = CHEATS[what]
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    (folder / "e01_slope.py").write_text(text)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = graded(folder, "e01_slope")
+    assert found.state == state and words in found.said, found
+    assert found.solved == (state == "solved")
+
+
+def test_the_last_exercise_is_graded_with_the_files_that_it_uses(tmp_path):
+    for name in ("e24_reverse", *check_of("e24_reverse").USES):
+        (tmp_path / f"{name}.py").write_text(solution(name))
+    assert graded(tmp_path, "e24_reverse").state == "solved"
+    (tmp_path / "e10_matmul.py").write_text("import demos.learn.exercises.e10_matmul\n")
+    found = graded(tmp_path, "e24_reverse")
+    assert found.state == "error" and "e10_matmul.py, line 1: ModuleNotFound" in found.said
+
+
+@pytest.fixture
+def classes(tmp_path, monkeypatch):
+    """Three folders, two of them of one name; one is empty."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one/ann", "two/ann", "empty"):
+        (tmp_path / name).mkdir(parents=True)
+    for name, text in {
+        "one/ann/e01_slope.py": SLOPE,
+        "one/ann/e02_product.py": stub("e02_product"),
+        "one/ann/e03_chain.py": "1 / 0\n",
+        "two/ann/e01_slope.py": CHANGES_THE_CHECK,
+        "two/ann/notes.txt": "mine",
+    }.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "two/ann/e02_product.py").mkdir()
+    return tmp_path
+
+
+STATES = {
+    "one/ann": ["solved", "not yet", "error", *["missing"] * 21],
+    "two/ann": ["tampered", *["missing"] * 23],
+    "empty": ["missing"] * 24,
+}
+
+
+def test_a_class_gets_a_row_for_each_folder_and_nothing_is_written(classes):
+    writes = "\nfrom pathlib import Path\nPath(__file__).with_name('written').touch()\n"
+    (classes / "one/ann/e01_slope.py").write_text(SLOPE + writes)
+    before = {p: (p.stat().st_mtime_ns, p.is_file() and p.read_bytes()) for p in classes.rglob("*")}
+    done = learn("grade", *STATES, "one/ann/", "--csv", "-j", "2")
+    heading, *found = csv.reader(done.stdout.splitlines())
+    assert heading == ["folder", *EXERCISES, "solved"]
+    counts = [str(states.count("solved")) for states in STATES.values()]
+    assert found == [[x, *STATES[x], n] for x, n in zip(STATES, counts, strict=True)]
+    assert (done.returncode, done.stderr) == (1, "")
+    after = {p: (p.stat().st_mtime_ns, p.is_file() and p.read_bytes()) for p in classes.rglob("*")}
+    assert after == before
+
+
+@pytest.fixture
+def graded_here(monkeypatch):
+    """Checks of a class run in this process: for what the command makes of their answers."""
+    monkeypatch.setattr("demos.learn._grading.run", lambda path, name, wrong: judged(path, name))
+
+
+@pytest.mark.usefixtures("graded_here")
+def test_the_rows_are_also_a_table_of_marks_and_one_list_with_what_is_said(classes):
+    (classes / "two/ann/e01_slope.py").write_text(WRONG_SLOPE)
+    done = learn("grade", *STATES)
+    numbers, one, two, empty, legend = done.stdout.splitlines()
+    assert numbers.split() == [*map(str, range(1, 25)), "solved", "folder"]
+    assert one.split() == ["x", ".", "e", *"-" * 21, "1", "one/ann"]
+    assert two.split() == [".", *"-" * 23, "0", "two/ann"]
+    assert empty.split() == [*"-" * 24, "0", "empty"]
+    assert legend == "x solved   . not yet   t out of time   - missing   e error   T tampered"
+    rows = json.loads(learn("grade", *STATES, "--json").stdout)
+    assert [row["folder"] for row in rows] == list(STATES)
+    assert [row["solved"] for row in rows] == [1, 0, 0]
+    assert [list(row["exercises"]) for row in rows] == [list(EXERCISES)] * 3
+    said = rows[0]["exercises"]["e03_chain"]
+    assert said == {"state": "error", "said": said["said"]}
+    assert said["said"] == "e03_chain.py, line 1: ZeroDivisionError: division by zero"
+    for name in PATH:
+        (classes / "empty" / f"{name}.py").write_text(solution(name))
+    assert [learn("grade", "empty", *words).returncode for words in ((), ("--path",))] == [1, 0]
+
+
+def test_a_file_that_never_ends_is_out_of_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("demos.learn._running.SECONDS", 1.0)
+    for name in ("e01_slope", "e02_product"):
+        (tmp_path / f"{name}.py").write_text("while True: pass\n")
+    assert graded(tmp_path, "e01_slope").state == "out of time"
+    (tmp_path / "e01_slope.py").write_text(PROCESSES["swallows"][0])
+    assert graded(tmp_path, "e01_slope").state == "out of time"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("grade",), "grade takes folders, --path, -j, and --csv or --json"),
+        (("grade", "empty", "--list"), "grade takes folders"),
+        (("grade", "empty", "none"), "none is not a folder: grade takes the folders of the"),
+        (("grade", "two/ann/notes.txt"), "two/ann/notes.txt is not a folder"),
+        (("grade", "empty", "-j", "0"), "-j 0 is not a number of checks: write 1 or more"),
+        (("1", "--json"), "--csv, --json and -j go with grade"),
+    ],
+)
+@pytest.mark.usefixtures("classes")
+def test_what_cannot_be_graded_is_one_sentence(words, said):
+    done = learn(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr

@@ -39,6 +39,7 @@ import ast
 import difflib
 import re
 import textwrap
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -74,6 +75,7 @@ def solution(name: str) -> str:
     return _HOLE.sub(lambda hole: _put(hole, hole["ours"]), _text(name))
 
 
+@cache
 def stub(name: str) -> str:
     """Return an exercise's file as the learner gets it."""
     return _HOLE.sub(lambda hole: _put(hole, _given(hole)), _text(name))
