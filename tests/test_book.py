@@ -60,11 +60,12 @@ BUDGETS = {
     # “The first picture”: attention in a plane, pictures of chapters, questions, tasks, sections
     # for Find, demos that are one page, the twelve blocks of a GPT, plots of 16.2 to 16.7 (1,600).
     # “Unequal before, vanishing after”: laws in figures, a GPT over a training, a citation (600).
-    "demos/": 24_100,
+    # “In use”: one training on many machines (400), and what its other parts add.
+    "demos/": 24_700,
     # 24,300 and air. “The book answers”: a real browser, and the same in CPython (2,200).
     # “The first picture”: what is drawn against the engine, links, and what Find finds (1,100).
     # “Unequal before, vanishing after”: each law against the engine, and a GPT’s heads (600).
-    "tests/": 29_900,
+    "tests/": 30_700,  # “In use”: killed workers (150), and what its other parts add
 }
 BOOK = 10_800  # the chapters; 300 are 16.8 of “Unequal before, vanishing after”, 200 “In use”
 # .js, .css and .html: 2,800 and air, 1,100 for pages that run, and 700 of “The first picture”: a
