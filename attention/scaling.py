@@ -29,9 +29,9 @@ not small, and Kᵀ makes the gradient about √d_k long.
 is why. Let u = J ∂L/∂p, so that ∂L/∂q = scale · Kᵀ u. A score is scale · ‖q‖ times x, the component
 of its key along q, and ‖q‖ is about √d_k. So the scores are s x, and along q the gradient is scale
 · x·u. In each of the d_k - 1 directions across q the components of the keys are still random,
-whatever the scores are. There the gradient is scale · ‖u‖ times a standard Gaussian number ξ:
+whatever the scores are. There the gradient is scale · ‖u‖ times a standard Gaussian number r:
 
-    ‖∂L/∂q‖² = scale² · ((x·u)² + ‖u‖² (ξ₁² + ξ₂² + …))
+    ‖∂L/∂q‖² = scale² · ((x·u)² + ‖u‖² (r₁² + r₂² + …))
 
 The d_k - 1 squares sum to about d_k. So except in very narrow heads ‖∂L/∂q‖ is about s ‖u‖, and u
 depends on the scores and ∂L/∂p alone. Plot the median of ‖∂L/∂q‖ against s, for one number n of

@@ -13,10 +13,11 @@ its inputs stay as they are. A random g is sent back from the outputs of its hea
 16.6. In how many of the 16 heads of a start is the mean of ‖∂L/∂q‖ smaller than with the scale, and
 in how many the median?
 
-                     the mean falls        the median falls
-    step             0     50    400       0     50    400
-    variance 1       0     5     5         0     8     9
-    GPT-2's .02      0     6     7         0     7     8
+                                 step 0    step 50    step 400
+    variance 1: the mean falls        0          5           5
+    the median                        0          8           9
+    GPT-2's .02: the mean falls       0          6           7
+    the median                        0          7           8
 
 Before the training no mean falls: without the scale it is 4 to 8 times as large. At the end 12 of
 the 32 heads have more than half of their weight at one place, and the means that fall are theirs:

@@ -34,7 +34,8 @@ def drawn(
     for y in ticks[1]:
         parts.append(line([at(ticks[0][0], y), at(ticks[0][-1], y)], "closed"))
         parts.append(text(56, at(1, y)[1] + 5, number(y, 4), "end soft"))
-    parts += [text(at(x, 1)[0], 244, number(x, 4), "soft") for x in ticks[0]]
+    for x in ticks[0]:
+        parts.append(text(at(x, 1)[0], 244, f"1/{1 / x:g}" if x < 1 else number(x, 4), "soft"))
     below = 300.0  # (names that would overlap move up)
     for label, points in sorted(lines.items(), key=lambda each: each[1][-1][1]):
         kind = LOOKS.get(label, "fore")
