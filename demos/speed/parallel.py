@@ -27,7 +27,7 @@ from demos import options
 from demos.pages.publish import publish
 from demos.speed._crew import MOMENTS, Backwards, Crew, alone, mean
 
-SECONDS = 30  # of a run
+SECONDS = 22  # of a run
 
 
 def add(parser):
@@ -162,7 +162,7 @@ page.ask(
     "Shards count different numbers of targets. If all weighed the same, how far from those of one "
     "process would the parameters be?",
     f"One is {unweighted:.1g} away. The mean of means is another gradient.",
-    guesses=("1e-12", "1e-6", "0.01 or more"),
+    guesses=("1e-12", "1e-6", "0.001 or more"),
 )
 page.marks.at_most("shards in one process", sharded, 1e-12, ".1g")
 page.marks.at_most("two workers and three", whole, 1e-12, ".1g")
