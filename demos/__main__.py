@@ -72,7 +72,11 @@ def main() -> None:
     except ImportError as error:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")
-        extras = {"sklearn": "digits", "nbformat": "site"} | dict.fromkeys(
+        extras = {
+            "sklearn": "digits",
+            "nbformat": "site",
+            "distributed": "cluster",
+        } | dict.fromkeys(
             ("matplotlib", "tqdm", "jinja2", "markdown_it", "markupsafe", "pygments"),
             "demos",
         )

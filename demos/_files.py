@@ -25,6 +25,7 @@ OF_CHAPTERS = {  # the demos that belong to each chapter
     "4.3": "museum",
     "5": "draw",
     "7.3": "two_moons",
+    "8": "parallel",
     "11": "first_gradient digits sort mammal_and_reptile texts",
     "11.2": "your_journey",
     "12": "benchmark",

@@ -27,6 +27,20 @@ then five lines, which you write yourself:
     >>> np.abs(w.data).max() < 1e-5
     np.True_
 
+What if a batch is too large for the memory? It may be cut into **shards**. If shard i has nᵢ
+examples, and gᵢ is the gradient of their mean loss, then the mean over the batch has the gradient
+
+    g = Σᵢ nᵢ gᵢ / Σᵢ nᵢ
+
+`backward` adds to `.grad`, so the shards may follow one another in time, with one step after the
+last: **gradient accumulation**. Or they are computed in different places (the demo `parallel`).
+
+    >>> x, w = np.array([1.0, 2.0, 6.0]), Tensor(2.0, requires_grad=True)
+    >>> for shard in (x[:1], x[1:]):
+    ...     (len(shard) / len(x) * ((w - shard) ** 2).mean()).backward()
+    >>> w.grad                                                  # 2 (w - mean of x)
+    array(-2.)
+
 Exercise 23 of `python -m demos learn`: write a step of momentum, and one of Adam.
 """
 

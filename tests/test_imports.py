@@ -60,7 +60,7 @@ demos/learn                  _mistakes _moving _grading _pages *
 demos/live                   _examples _answers _chapter_0 _judging _definitions _breaks
 demos/live                   _exercises _reader _runtime _try *
 demos/speed/bench            __init__ rows by_hand by_hand_step changes programs race report *
-demos/speed                  __init__ *
+demos/speed                  __init__ _crew *
 demos/site                   __init__ _contents _book _notebooks _questions _rows _chapters
 demos/site                   _checking _document _demos _landing _words _tasks _sections _serving *
 demos                        __main__

@@ -1,1 +1,1 @@
-"""Demos · Speed: what a step costs, beside NumPy written by hand and beside PyTorch."""
+"""Demos · Speed: what a step costs, beside NumPy by hand, beside PyTorch, and on many machines."""

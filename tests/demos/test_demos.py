@@ -132,6 +132,7 @@ ELSEWHERE = {
     "laboratory",
     "learn",
     "museum",
+    "parallel",
     "pretrained",
     "site",
     "texts",
