@@ -1,5 +1,6 @@
 """Live: an exercise's check and comparison say in a page what they say in a terminal."""
 
+import gc
 import re
 import sys
 
@@ -72,6 +73,21 @@ def test_a_loop_that_never_ends_is_stopped_in_its_line(tmp_path, clock):
     assert re.match("e01_slope.py, line (19|20), in slope: still at work after 0.5 s, and st", said)
     terminal = in_terminal(tmp_path, "e01_slope", text, seconds=0.5)["said"]
     assert said.partition(", in ")[2] == terminal.partition(", in ")[2]
+
+
+def test_a_walk_that_calls_itself_leaves_no_long_chain_to_the_collector():
+    """(Freed inside of itself, at any later moment, the chain would end a browser's Python.)"""
+    lines = (
+        "seen = []\ndef visit(value):\n    seen.append(value)\n    for x in value.inputs:\n"
+        "        visit(x)\nvisit(root)\nreturn seen[::-1]"
+    )
+    whole = [each for name, each in ANSWERS if name == "e05_order" and "def visit" in each]
+    for text in [*whole, filled("e05_order", lines)]:
+        check("e05_order", text)
+        linked = [
+            each for each in gc.get_objects() if type(each).__name__ == "Value" and each.inputs
+        ]
+        assert len(linked) < 50
 
 
 def test_what_a_file_prints_comes_at_once_and_is_in_the_answer():

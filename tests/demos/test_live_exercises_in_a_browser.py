@@ -424,7 +424,7 @@ def test_the_classifier_says_its_loss_as_it_goes(fresh):
     tab.until("/ 20  0\\.\\d+/.test(document.querySelector('.answer').textContent)")
     click(tab, "Stop")
     assert "Stopped." in tab.page.inner_text(".answer")
-    assert tab.page.inner_text(".answer").lstrip().startswith("0  0.")
+    assert re.search(r"^  0  0\.\d+  ■", tab.page.inner_text(".answer"), re.MULTILINE)
 
 
 # ------------------------------------------------------------------ seen
