@@ -221,8 +221,7 @@ of_trained.judge(page.marks)
 
 # %% 7 · Over a training: when does a head's mean fall, and is 1 a good constant? (one task)
 # A small GPT learns to repeat random tokens with 1/√d_k (chapter 16.8). At some steps the scale of
-# one block is taken away, and a random g is sent back from each head's output. And how many steps
-# does the GPT need from another spread of the scores at the start?
+# one block is taken away, and a random g is sent back from each head's output.
 
 gpt.show(page)
 gpt.judge(page.marks)
@@ -350,8 +349,8 @@ page.html(f"<pre>{html.escape(citation)}</pre>", citation, "below")
 page.say(
     "With 1/√d_k heads of all widths start at one place, if q and k start with variance 1, and the "
     "gradients of their queries are much more alike. A head that has found its key still gets "
-    "gradients with it (figure 6). The scale is not about numerical stability, which softmax's "
-    "subtraction of the maximum provides."
+    "gradients with it (figure 6). The scale does not provide numerical stability: softmax's "
+    "subtraction of the maximum does."
 )
 page.end()
 
