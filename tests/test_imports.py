@@ -53,8 +53,9 @@ demos/texts/sources          __init__ *
 demos/texts                  __init__ _one_vector _two_places _text_page *
 demos/museum/exhibits        __init__ _engine *
 demos/museum                 __init__ _pages *
+demos/learn                  __init__
 demos/learn/exercises        __init__ *
-demos/learn                  __init__ _telling _running
+demos/learn                  _telling _running
 demos/learn/checks           __init__ *
 demos/learn                  _mistakes _moving _grading _pages *
 demos/live                   _examples _answers _chapter_0 _judging _definitions _breaks
