@@ -8,8 +8,9 @@ The dot products grow, and softmax saturates: that is true. A product q·k is a 
 independent terms of mean 0 and variance 1, so Var(q·k) = d_k. The further apart the scores are, the
 larger is the share of the weight that softmax puts on a few keys, and at last on one.
 
-That the gradients vanish is true of a head that has found its key. Before, the gradient of a
-typical query may vanish or grow, and the mean over queries does not vanish: this chapter says when.
+That the gradients vanish is true of most queries of a head that has found its key. Before, the
+gradient of a typical query may vanish or grow, and the mean over queries does not vanish: this
+chapter says when.
 Take one query q as a column. Its scores are z = scale · K q, and its weights p = softmax(z).
 Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q = scale · Kᵀ
 ∂L/∂z (chapter 11). Together:

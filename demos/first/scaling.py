@@ -231,7 +231,7 @@ page.figure(
     f"without it, and {alive:.0%} with it.",
     caption=f"Six measurements over d_k, with {MANY} keys",
 )
-with page.folded("The numbers of the six panels"):
+with page.folded("The numbers of the six panels, and the mean square"):
     page.table(
         ["d_k", "scale", "variance", "entropy", "weight", *GRADIENTS, "dead", "top 10 %"],
         [

@@ -1,14 +1,18 @@
 """Figures 1 to 4 of the laboratory: the map, distributions, one hill, and a key that fits."""
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from attention.scaling import deviation, heads, ratios, ties
+from attention.scaling import MEASURED, deviation, heads, ratios, ties
 from demos.laboratory._figures import plot_distributions, plot_map
 from demos.laboratory._laws import (
+    LEAST,
+    TIE,
+    TOP,
     equal_medians,
     mean_law,
     plot_fits,
@@ -28,6 +32,7 @@ NEAR_MEAN = 1.25  # and a mean that is extrapolated to large s: 2,048 queries pl
 CONTOUR = 1.4  # and the d_k of equal medians
 BEYOND = 1.5  # times the law's d_k: there the median is smaller without the scale
 FAR = (8.0, 16.0)  # the spreads s at which the mean square is judged
+LEFT = 0.3  # of the mean, if a key stands out by m = 6
 APART = 0.35  # how far the m at which the means are equal may be from that of the law
 GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial weights
 
@@ -140,8 +145,8 @@ class Map:
                 f"a cell in which it is less than {UNEQUAL} times as large",
             ],
             [
-                "The medians are equal about where 1.06 s exp(-s δ) has fallen to the median with "
-                "the scale",
+                f"The medians are equal about where {TIE:.2f} s exp(-s δ) has fallen to the median "
+                "with the scale",
                 f"d_k measured and derived: {self.law_and_contour()}",
                 repeats,
                 f"a number of keys for which the two are more than {CONTOUR} times apart",
@@ -160,7 +165,6 @@ class Map:
     def show(self, page):
         """Show the figure, after a question."""
         low, high = self.range_of("median", self.usual)
-        least, most = min(self.factors.values()), max(self.factors.values())
         page.ask(
             "As the number of keys grows at one width, does a typical query's gradient without a "
             "scale become smaller or larger, compared with 1/√d_k?",
@@ -178,15 +182,23 @@ class Map:
             "weights it is larger nearly everywhere.",
             caption="Figure 1. The median ‖∂L/∂q‖ without the scale, divided by that with it. "
             "Grey: larger without the scale; crimson: smaller; line: equal; dashed (left): where "
-            f"the law of the median says so (d_k measured and derived: {self.law_and_contour()}); "
-            "dotted: the freezing line, where scores without a scale spread by √(2 ln n) and a few "
-            f"keys begin to have all weight. {self.repeats} repeats of {self.queries} queries "
-            f"(right: one of {self.fewer}, so no error). Left, one standard error of a ratio is a "
-            f"factor of {least:.2f} to {most:.2f}, from the spread of the repeats, pooled over the "
-            "cells of a row from d_k = 16 on in which the ratio is above .01. Points: d_k and "
+            "the law of the median says so; dotted: the freezing line, where scores without a "
+            "scale spread by √(2 ln n) and a few keys begin to have all weight. Points: d_k and "
             "trained context of three models, whose q and k do not have unit variance: the right "
             "map has the deviation of GPT-2's initial weights",
         ).place = "below"
+
+    def draws(self):
+        """Return how many queries were drawn, as text."""
+        return f"{self.repeats} repeats of {self.queries} queries; right: one of {self.fewer}"
+
+    def spread(self):
+        """Return the error of a ratio, as text."""
+        low, high = min(self.factors.values()), max(self.factors.values())
+        return (
+            f"left, one standard error: a factor of {low:.2f} to {high:.2f}, pooled over the cells "
+            "of a row from d_k = 16 on in which the ratio is above .01; right: unknown"
+        )
 
 
 class Distributions:
@@ -242,16 +254,18 @@ class Distributions:
 class Hill:
     """Figure 3: median, mean, mean square and share over the spread of the scores."""
 
-    def __init__(self, rows, raw):
-        self.lines = [(row.d_k ** (0.5 - row.a), row) for row in rows]
+    def __init__(self, rows, raw, repeats=1):
+        """Take the rows of a hill, the repeats of a scale one after the other, and of the map."""
+        self.lines = [(spread_of_scores(row), row) for row in averaged(rows)]
+        self.repeats = repeats
         self.raw = [row for row in raw if row.a == 0 and row.d_k >= 16]
         self.scaled = [row for row in raw if row.a == 0.5 and row.d_k >= 16]
         self.keys = sorted({row.keys for row in rows})
-        self.tops = {n: top(self.line(n)) for n in self.keys}
-
-    def line(self, n):
-        """Return (s, median) for each measurement with this number of keys."""
-        return sorted((s, row.gradient_median) for s, row in self.lines if row.keys == n)
+        self.tops = {n: top(medians(averaged(rows), n)) for n in self.keys}
+        self.errors = {}
+        for n in self.keys:
+            tops = [top(medians(rows[repeat::repeats], n)) for repeat in range(repeats)]
+            self.errors[n] = float(deviation(tops) / repeats**0.5)
 
     @property
     def flatness(self):
@@ -321,7 +335,8 @@ class Hill:
         return [
             [
                 "For each number of keys the median is a hill over the spread s of the scores, and "
-                "1/√d_k puts every width at s = 1, which is not its top: that is near 2.3 ρ",
+                "1/√d_k puts every width at s = 1 if q and k have variance 1. That is not its top, "
+                f"which is near {TOP} ρ",
                 f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at "
                 f"{self.said_tops()}",
                 f"{len(self.scaled)} scaled measurements",
@@ -345,7 +360,8 @@ class Hill:
     def said_tops(self):
         """Return the tops as a sentence has them."""
         return ", ".join(
-            f"{top:.2g} with {n:,} keys ({top / ties(n):.2f} ρ)" for n, top in self.tops.items()
+            f"{top:.2f} ± {self.errors[n]:.2f} with {n:,} keys ({top / ties(n):.2f} ρ)"
+            for n, top in self.tops.items()
         )
 
     def show(self, page):
@@ -360,17 +376,14 @@ class Hill:
             "√(2/π) ρ.",
             caption="Figure 3. Dots: d_k = 256 with many scales; dashed: what `ties` has for large "
             "s. Circles (above left): the widths from d_k = 16 on without a scale, each at s = "
-            "√d_k, one for each repeat. The tops of the medians (parabolas through three points) "
-            f"are at s = {self.said_tops()}; ten other seeds put them 2 % apart with 2,048 "
-            "queries, at 2.2 to 2.3 ρ. A bar above each hill is at 2.3 ρ, which is measured. The "
-            "mean comes to its law from below, and the mean square soon. So (mean)²/mean square is "
-            f"below its law at first. At s = {at:.2g} it is, and the law says: "
+            f"√d_k. The tops of the medians are at s = {self.said_tops()}, and a bar is at {TOP} "
+            "ρ, which is measured. (mean)²/mean square is below its law at first: at s = "
+            f"{at:.2g} it is, and the law says, "
             + ", ".join(
                 f"{share:.2f} and {share_law(n, at):.2f} with {n:,} keys"
                 for n, share in shares.items()
             )
-            + ". In the far tail, where the median is below a thousandth, single medians vary by a "
-            "factor of ten",
+            + ". Single medians in the far tail vary widely",
         ).place = "below"
 
 
@@ -378,6 +391,28 @@ def up(x):
     """Return an upper bound in one digit, rounded upward."""
     unit = 10 ** math.floor(math.log10(x))
     return f"{math.ceil(x / unit) * unit:.1g}"
+
+
+def spread_of_scores(row):
+    """Return s = scale · √d_k of a measurement."""
+    return row.d_k ** (0.5 - row.a)
+
+
+def averaged(rows):
+    """Return one row for each number of keys and scale, with the means of its repeats."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((row.keys, row.a), []).append(row)
+    means = []
+    for group in groups.values():
+        of = {name: float(np.mean([getattr(row, name) for row in group])) for name in MEASURED}
+        means.append(replace(group[0], queries=sum(row.queries for row in group), **of))
+    return means
+
+
+def medians(rows, n):
+    """Return (s, median) for each measurement with this number of keys."""
+    return sorted((spread_of_scores(row), row.gradient_median) for row in rows if row.keys == n)
 
 
 def top(line):
@@ -400,9 +435,10 @@ class Fits:
         self.d_k = results[0][0]["d_k"]
         self.queries = results[0][1].queries
         self.rows = []
+        self.ratios = {}  # (number of keys, m) → the ratio of each repeat
         for (n, m), pair in sorted(groups.items()):
             without, scaled = (np.array([row.gradient_mean for row in rows]) for rows in pair)
-            ratios = without / scaled.mean()
+            self.ratios[n, m] = ratios = without / scaled.mean()
             error = float(deviation(ratios) / len(ratios) ** 0.5 / ratios.mean())
             self.rows.append((n, m, float(ratios.mean()), error, float(scaled.mean())))
         self.repeats = len(ratios)
@@ -416,6 +452,16 @@ class Fits:
     def equal(self):
         """Return n → the m at which the means are equal, by a straight line between two points."""
         return {n: crossing(*self.line(n)) for n in self.keys}
+
+    @property
+    def errors(self):
+        """Return n → the standard error of that m, from the repeats."""
+        errors = {}
+        for n in self.keys:
+            m, _ = self.line(n)
+            repeats = zip(*(self.ratios[n, each] for each in m), strict=True)
+            errors[n] = float(deviation([crossing(m, x) for x in repeats]) / self.repeats**0.5)
+        return errors
 
     @property
     def derived(self):
@@ -446,7 +492,7 @@ class Fits:
         """Judge this run: a claim is falsified if its mark fails."""
         first = [list(self.line(n))[1][0] for n in self.keys]
         marks.at_least("smallest ratio of means if no key fits", min(first), LARGER, ".2f")
-        marks.at_most("largest ratio of means, m = 6", self.last[0], 0.3, ".2g")
+        marks.at_most("largest ratio of means, m = 6", self.last[0], LEFT, ".2g")
         apart = max(abs(self.equal[n] - self.derived[n]) for n in self.keys)
         marks.at_most("m of equal means, distance from that of the law", apart, APART, ".2f")
 
@@ -461,7 +507,7 @@ class Fits:
                 f"the ratio of means is {min(first):.1f} to {max(first):.0f} at m = 0, and at most "
                 f"{self.said_last()} at m = 6; it is 1 at m = {self.said_equal()}",
                 f"{len(self.rows)} cells × {self.repeats} × {self.queries} queries",
-                f"a ratio below {LARGER} at m = 0 or above .3 at m = 6, or an m of equal means "
+                f"a ratio below {LARGER} at m = 0 or above {LEFT} at m = 6, or an m of equal means "
                 f"more than {APART} from that of the law",
             ]
         ]
@@ -469,7 +515,8 @@ class Fits:
     def said_equal(self):
         """Return where the means are equal as a sentence has it."""
         return ", ".join(
-            f"{m:.1f} with {n:,} keys (law: {self.derived[n]:.1f})" for n, m in self.equal.items()
+            f"{m:.2f} ± {self.errors[n]:.2f} with {n:,} keys (law: {self.derived[n]:.2f})"
+            for n, m in self.equal.items()
         )
 
     def show(self, page):
@@ -481,10 +528,8 @@ class Fits:
             f"{self.said_equal()}.",
             caption=f"Figure 4. At d_k = {self.d_k} each query is correlated with one key by "
             "α = m/√d_k. The mean of ‖∂L/∂q‖ without the scale, divided by that with it: dots, "
-            f"with one standard error of {self.repeats} repeats of {self.queries} queries; dashed, "
-            "√(2/π) ρ(m) over the measured mean with the scale. Both are equal to 1 at m = "
-            f"{self.said_equal()}, by straight lines between two m. Dots below .003 are not drawn; "
-            "there a few hundred queries say little",
+            "with one standard error; dashed, √(2/π) ρ(m) over the measured mean with the scale. "
+            f"They are 1 at m = {self.said_equal()}. Dots below {LEAST} are not drawn",
         )
 
 

@@ -11,6 +11,7 @@ from attention.scaling import median_gap, ties
 from demos.laboratory._over_training import NOTHING
 
 TOP = 2.3  # the top of a hill of medians, over ρ: measured, not derived
+LEAST = 0.003  # ratio that is drawn for a key that fits: below, few queries say little
 TIE = 2**0.5 * math.exp(-np.euler_gamma / 2)  # the factor of the law of the median, 1.06
 rho = cache(ties)
 delta = cache(median_gap)
@@ -124,7 +125,7 @@ def fit_panel(panel, rows):
         ends.append((derived[-1], f"{n:,} keys", colour))
     panel.axhline(1.0, color=REFERENCE, linewidth=1)
     panel.set_yscale("log")
-    panel.set_ylim(0.003, 100)
+    panel.set_ylim(LEAST, 100)
     panel.set_xlabel("m: by how far the right key stands out", fontsize=9)
     panel.set_ylabel("mean ‖∂L/∂q‖, no scale / scale", fontsize=9)
     panel.grid(alpha=0.25)

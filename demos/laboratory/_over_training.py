@@ -34,6 +34,8 @@ LIMIT = 400  # steps of a race; a training that is not done counts as this
 NOTHING = 1e-6  # ratios below this are drawn here: float32 cannot tell them from rounding
 # The marks of what is claimed.
 FLAT = 1.2
+BEST = 1.05
+LATER, SOONER = 1.2, 0.9  # times the steps: without the scale, from unit variance and from .02
 
 
 def sweeps(size):
@@ -100,7 +102,7 @@ class OverATraining:
             floor = {s: mean for s, mean in means.items() if 0.5 <= s <= 2}
             worst = max(floor, key=lambda s: floor[s])
             what = f"--full, from {STARTS[init]}, steps over the least:"
-            marks.at_most(f"{what} best s from ½ to 2", min(floor.values()) / least, 1.05, ".2f")
+            marks.at_most(f"{what} best s from ½ to 2", min(floor.values()) / least, BEST, ".2f")
             marks.at_most(f"{what} worst s from ½ to 2", floor[worst] / least, FLAT, ".2f")
             more = min(np.subtract(steps[4.0], steps[worst]))  # the same seeds
             what = (
@@ -109,8 +111,13 @@ class OverATraining:
             marks.at_least(f"{what} from ½ to 2: least of the seeds", more, 0, "d")
         what = "--full: steps without the scale over with it, from"
         unit, gpt = (np.mean(of[WITHOUT[i]]) / np.mean(of[WITH[i]]) for i, of in self.steps.items())
-        marks.at_least(f"{what} unit variance", unit, 1.2, ".2f")
-        marks.at_most(f"{what} GPT-2's .02", gpt, 0.9, ".2f")
+        marks.at_least(f"{what} unit variance", unit, LATER, ".2f")
+        marks.at_most(f"{what} GPT-2's .02", gpt, SOONER, ".2f")
+
+    def said_falls(self):
+        """Return in how many heads the mean falls before and after the trainings, as text."""
+        before, after = at_unit_variance(self.kept), that_found(self.kept, -1)
+        return f"{falls(before)} heads at unit variance before, {falls(after)} with a key after"
 
     def falls(self, look):
         """Return in how many heads of the kept trainings the mean falls at a look, as text."""
@@ -171,8 +178,8 @@ class OverATraining:
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
-                f"1.05 times fewer steps outside ½ to 2, more than {FLAT} times the least inside, "
-                "or at 4, in one seed, fewer than at the worst of ½, 1 and 2",
+                f"{BEST} times fewer steps outside ½ to 2, more than {FLAT} times the least "
+                "inside, or at 4, in one seed, fewer than at the worst of ½, 1 and 2",
             ],
             [
                 "Without the scale a GPT learns later from unit variance, and sooner from GPT-2's "
@@ -183,7 +190,8 @@ class OverATraining:
                     for init, name in STARTS.items()
                 ),
                 f"1 task, Adam at one rate, {seeds}",
-                "less than 1.2 times the steps from unit variance, or more than .9 from the other",
+                f"less than {LATER} times the steps from unit variance, or more than {SOONER} from "
+                "the other",
             ],
         ]
 

@@ -26,6 +26,7 @@ from minigrad.runs.saving import write_whole
 LIMIT = 400  # steps of a training
 NEAR = 1.3  # how far apart equal steps may be
 SLOWER = 5  # how many times more slower ones are
+STEEP, FLATTER = 0.7, 0.85  # slopes of log sharpness: at least with few queries, at most with many
 FULL = Path(__file__).with_name("results_full_steps.json")  # what a run with --full has found
 
 
@@ -250,8 +251,8 @@ class StepsToLearn:
             marks.at_least(what, findings.times(wide), SLOWER, ".1f")
         few, many = min(run.slopes), max(run.slopes)
         what = "no scale: slope of log sharpness against log d_k"
-        marks.at_least(f"{what}, {few:,} queries", run.slopes[few][0], 0.7, ".2f")
-        marks.at_most(f"{what}, {many:,} queries", run.slopes[many][0], 0.85, ".2f")
+        marks.at_least(f"{what}, {few:,} queries", run.slopes[few][0], STEEP, ".2f")
+        marks.at_most(f"{what}, {many:,} queries", run.slopes[many][0], FLATTER, ".2f")
 
     @property
     def claims(self):
@@ -306,7 +307,7 @@ class StepsToLearn:
                 ),
                 f"{times['sharpness 256']} draws (--full); this run judges "
                 f"{' and '.join(f'{n:,}' for n in sorted(self.run.slopes))} queries",
-                "a power below .7 with the fewest queries, or above .85 with the most",
+                f"a power below {STEEP} with the fewest queries, or above {FLATTER} with the most",
             ],
         ]
 

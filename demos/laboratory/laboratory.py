@@ -33,7 +33,7 @@ from demos import options, stop
 from demos._json_lines import keep, made
 from demos.laboratory import _over_training
 from demos.laboratory._gradients import GPT2, Distributions, Fits, Hill, Map
-from demos.laboratory._laws import plot_summary
+from demos.laboratory._laws import TOP, plot_summary
 from demos.laboratory._steps import FULL, StepsToLearn
 from demos.laboratory._steps import sweeps as sweeps_of_steps
 from demos.laboratory._trained import KEPT, AllTrained
@@ -84,15 +84,16 @@ spreads = sized([1.0, 3.0, 9.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3,
 spreads = spreads or [2.0 ** (n / 4) for n in range(-8, 21)]
 scales = [round(0.5 - math.log(s) / math.log(256), 9) for s in spreads]
 of_gpt2 = {"queries": [sized(32, 128, 512)], "deviation": [GPT2]}
-a_hill = {"d_k": [256], "keys": FEW_NS, "queries": [sized(64, 2048, 16384)], "a": scales}
+a_hill = {"d_k": [256], "keys": FEW_NS, "queries": [sized(64, 512, 4096)], "a": scales}
+HILLS = sized(2, 4, 4)  # repeats
 stands_out = [m / 16 for m in sized([0, 6], range(7), range(7))]  # α = m/√d_k
 a_fit = {"d_k": [256], "keys": FEW_NS, "a": [0.0, 0.5], "fit": stands_out}
 a_fit["queries"] = [sized(64, 512, 4096)]
 runs = {
     "map": (saturation, both, sized(1, 2, 8), ["a"]),
     "map of GPT-2": (saturation, both | of_gpt2, 1, ["a"]),
-    "hill": (saturation, a_hill, 1, ["a"]),
-    "a key that fits": (saturation, a_fit, sized(1, 4, 8), ["a"]),
+    "hill": (saturation, a_hill, HILLS, ["a"]),
+    "a key that fits": (saturation, a_fit, sized(2, 4, 8), ["a"]),
 }
 runs |= sweeps_of_steps(size) | sweeps_of_trained(size) | _over_training.sweeps(size)
 
@@ -119,7 +120,7 @@ over_training = [row for name in _over_training.sweeps(size) for row in measured
 SECTIONS: list[Any] = [
     the_map := Map(measured["map"], measured["map of GPT-2"]),
     distributions := Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
-    hill := Hill(measured["hill"], measured["map"]),
+    hill := Hill(measured["hill"], measured["map"], HILLS),
     fits := Fits(of_fits),
     steps := StepsToLearn(measured, seed=chosen.seed, size=size),
     of_trained := AllTrained(trained),
@@ -149,18 +150,16 @@ page.style += """.small { display: grid; gap: 1rem 1.6rem; font: 14px/1.35 var(-
   @media print { details::details-content { content-visibility: visible; block-size: auto; }
     details:has(> .code) { display: none; } }"""
 picture = page.figure(
-    plot_summary(
-        hill.lines, fits.rows, gpt.kept, f"{gpt.falls(0)} heads before, {gpt.falls(-1)} after"
-    ),
+    plot_summary(hill.lines, fits.rows, gpt.kept, gpt.said_falls()),
     "summary",
     alt="Left above: the median is a hill over the spread of the scores, with its top at s = "
     f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
-    f"at m = {fits.said_equal()}. Below: it is below 1 in {gpt.falls(0)} heads of a small GPT at "
-    f"step 0, and in {gpt.falls(-1)} at the end of its training.",
+    f"at m = {fits.said_equal()}. Below: over the training "
+    f"of a small GPT it falls in {gpt.said_falls()}.",
     caption="The report in three pictures. Dots are measured. Dashed lines are derived for large "
     "s, and right above divided by the measured mean with the scale. Left above is d_k = 256, and "
-    "bars are at s = 2.3 ρ, which is measured. Below, a point is a head of figure 7: filled if it "
-    "has found a key, and drawn at 10⁻⁶ if it is below that",
+    f"bars are at s = {TOP} ρ, which is measured. Below, a point is a head of figure 7: filled if "
+    "it has found a key, and drawn at 10⁻⁶ if it is below that",
 )
 page.finding(
     f"With random q and k the mean gradient is {low:.1f} to {high:.0f} times larger without the "
@@ -193,8 +192,7 @@ hill.judge(page.marks)
 
 # %% 4 · If a key fits the query by enough, the mean vanishes too
 # Queries whose two best keys nearly tie decide the mean. If a query is correlated with one key,
-# this key stands out and ties become rare. The same law, with the density ρ(m) of these ties, says
-# by how much.
+# this key stands out, and ties become rare: their density is ρ(m).
 
 fits.show(page)
 fits.judge(page.marks)
@@ -203,10 +201,9 @@ fits.judge(page.marks)
 # A head learns associative recall (chapter 16.5). By how much does its first step move the scores,
 # and after how many steps are 98 % of its answers right?
 #
-# Relative steps (Adafactor, Shazeer & Stern 2018, with which T5 was trained) cannot tell T5's
-# initial values from the scale 1/√d_k, while the root mean square of W_q is above the .001 that
-# Adafactor takes at least: at d_k = 64 and 256, where √d_k is a power of 2, the trainings are the
-# same bit for bit. With SGD and Adam T5's first steps are longer.
+# With relative steps (Adafactor, with which T5 was trained) T5's initial values are the scale
+# 1/√d_k, while the root mean square of W_q is above the .001 that Adafactor takes at least. With
+# SGD and Adam T5's first steps are longer.
 
 steps.show(page)
 steps.judge(page.marks)
@@ -215,19 +212,16 @@ steps.judge(page.marks)
 # A small gradient of the loss has two causes. A head may have *finished*, so that little is wrong.
 # Or it is *saturated*, so that softmax passes nothing on. A random g at the head's output tells
 # them apart, because its size does not depend on what is wrong. At one rate a model of which many
-# queries are dead for g learns the next task later, in the median. Single trainings overlap, and at
-# another rate the same share goes with another number of steps.
+# queries are dead for g learns the next task later, in the median. Single trainings overlap.
 #
-# Taking the scale away says nothing about a model that never had one: W_Q can absorb any factor.
-# The demo `pretrained` has models that calculate.
+# This says nothing about a model that never had the scale: W_Q can absorb any factor.
 
 of_trained.show(page)
 of_trained.judge(page.marks)
 
 # %% 7 · Over a training: when does a head's mean fall, and is 1 a good constant? (one task)
 # A small GPT learns to repeat random tokens with 1/√d_k (chapter 16.8). At some steps the scale of
-# one block is taken away, and a random g is sent back from each head's output. And how many steps
-# does the GPT need from another spread of the scores at the start?
+# one block is taken away, and a random g is sent back from each head's output.
 
 gpt.show(page)
 gpt.judge(page.marks)
@@ -250,17 +244,25 @@ with page.folded("The claims"):
 
 # %% How each figure is made again
 
-draws = f"{the_map.repeats} repeats of {the_map.queries} queries"
-errors = f"a factor of {min(the_map.factors.values()):.2f} to {max(the_map.factors.values()):.2f}"
 ours, full = f"python -m demos laboratory --seed {chosen.seed}", "python -m demos laboratory --full"
 with page.folded("Commands, draws and spreads"):
     page.table(
         ["figure", "command", "draws", "spread"],
         [
-            ["1", ours, draws, f"one standard error: {errors}"],
+            ["1", ours, the_map.draws(), the_map.spread()],
             ["2", ours, f"{len(distributions.points[0][1]):,} queries", "the figure is the spread"],
-            ["3", ours, f"{hill.lines[0][1].queries:,} queries a point", "the dots' distance"],
-            ["4", ours, f"{fits.repeats} repeats of {fits.queries} queries", "error bars"],
+            [
+                "3",
+                ours,
+                f"{hill.repeats} repeats, {hill.lines[0][1].queries:,} queries a point",
+                "the dots' distance; tops, by parabolas through three points: ± one standard error",
+            ],
+            [
+                "4",
+                ours,
+                f"{fits.repeats} repeats of {fits.queries} queries",
+                "error bars; where it is 1, by lines between two m: ± one standard error",
+            ],
             ["5", f"above: {ours}; below: {full}", "the table below it", "± in the table below it"],
             [
                 "6",
@@ -283,10 +285,8 @@ with page.folded("Commands, draws and spreads"):
 # - Figures 1 to 4 have one layer. The tasks of the others are toys: the GPT of figure 7 learns to
 #   repeat tokens, with Adam at one rate.
 # - The laws are for large s: at d_k = 64 the mean is still 10 to 35 % below its limit with 5 to
-#   1,024 keys (chapter 16). The -ρ of the mean square is derived for many keys only, and the 2.3
-#   is measured.
-#
-# Each demo draws its own numbers, so `scaling` and `why_half` show others.
+#   1,024 keys (chapter 16). The -ρ of the mean square is derived for many keys only.
+# - Each demo draws its own numbers, so `scaling` and `why_half` show others.
 
 # %% References
 # What of each was read is said beside it, mostly an abstract. There we did not find ρ at a finite
@@ -349,8 +349,8 @@ page.html(f"<pre>{html.escape(citation)}</pre>", citation, "below")
 page.say(
     "With 1/√d_k heads of all widths start at one place, if q and k start with variance 1, and the "
     "gradients of their queries are much more alike. A head that has found its key still gets "
-    "gradients with it (figure 6). The scale is not about numerical stability, which softmax's "
-    "subtraction of the maximum provides."
+    "gradients with it (figure 6). The scale does not provide numerical stability: softmax's "
+    "subtraction of the maximum does."
 )
 page.end()
 

@@ -110,9 +110,8 @@ page.table(
 before, after = (out[m, 0.0].mean / out[m, 0.5].mean for m in (0.0, 6.0))
 page.say(
     f"Without a scale the mean is {before:.0f} times larger while no key fits, and "
-    f"{after:.0e} times as large at m = 6. With 1/√d_k it is {out[6.0, 0.5].mean:.2g} there. So "
-    "without a scale the gradients are unequal while no key fits, and gone where one fits by that "
-    "much. (What a trained head keeps is in chapter 16.8.)"
+    f"{after:.0e} times as large at m = 6. So the gradients are unequal while no key fits, and "
+    "gone where one fits by that much. (Chapter 16.8 has what a trained head keeps.)"
 )
 page.marks.at_least("mean at d_k = 1024, no scale over 1/√d_k, m = 0", before, 5.0, ".1f")
 page.marks.at_most("mean at d_k = 1024, no scale over 1/√d_k, m = 6", after, 0.1, ".0e")
@@ -243,9 +242,7 @@ page.say(
     "is larger or smaller depends on d_k and on the number of keys: it vanishes only where d_k is "
     "large for that number. An exponent above ½ weakens all queries alike. This holds before a key "
     "fits, for independent entries of variance 1. Without a scale the gradients vanish where one "
-    "fits by much. "
-    "Chapter 16 has the measurements, and "
-    "`python -m demos recall` trains a head with and without the scale."
+    "fits by much. The demo `recall` trains a head with and without the scale."
 )
 page.end()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demos.learn.exercises import solution
+from demos.learn.exercises import solution, stub
 
 MISTAKES = {  # of each exercise: what stands in our lines, and what is often written instead
     "e01_slope": ("(f(x + h) - f(x - h)) / (2 * h)", "(f(x + h) - f(x)) / h"),
@@ -70,7 +70,9 @@ MISTAKES = {  # of each exercise: what stands in our lines, and what is often wr
 
 
 def mistaken(name: str) -> str:
-    """Return an exercise's file with the typical mistake in it."""
+    """Return an exercise's file with the typical mistake in it; that of a course as it is given."""
+    if name not in MISTAKES:
+        return stub(name)
     ours, theirs = MISTAKES[name]
     text = solution(name)
     if text.count(ours) != 1:

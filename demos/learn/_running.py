@@ -34,9 +34,8 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from demos.learn import EXERCISES
 from demos.learn._telling import Unsolved
-from demos.learn.exercises import number, stub
+from demos.learn.exercises import COURSES, number, open_course, stub
 
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
 KILLED = 3.0  # seconds later a file is killed that goes on when it is interrupted
@@ -84,7 +83,7 @@ def check_of(name: str) -> Any:
 
     It is not in `sys.modules`, so whoever has its name cannot change its functions.
     """
-    file = Path(__file__).with_name("checks") / f"{name}.py"
+    file = COURSES[name] / "checks" / f"{name}.py"
     loader = SourceFileLoader(f"the check of {name}", str(file))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -129,7 +128,7 @@ def loaded(text: str, path: Path) -> ModuleType:
         exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         sys.path.remove(folder)
-        for name in {*EXERCISES} & set(sys.modules) - known:  # another folder has them, too
+        for name in {*COURSES} & set(sys.modules) - known:  # another folder has them, too
             del sys.modules[name]
     return module
 
@@ -160,7 +159,7 @@ def _explained(error: BaseException, path: Path) -> str:
     words = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
     sentence = f"{type(error).__name__}: {words}".removesuffix(": ")
     remark = next((REMARKS[sign] for sign in REMARKS if sign in sentence), "")
-    if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
+    if isinstance(error, ModuleNotFoundError) and error.name in COURSES:
         remark = f"exercise {number(error.name)} is used here: {INIT}"
     if remark:
         sentence += f" ({remark})"
@@ -245,8 +244,8 @@ class Refuses:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def close_our_files() -> None:
-    """Let no code of this process import `demos` or `tests` any more, or open their files.
+def close_our_files(course: str) -> None:
+    """Let no code of this process import `demos` or `tests` any more, or open a check's files.
 
     A finder can be taken away, and this hook cannot: it has no name, and Python keeps it.
     """
@@ -254,7 +253,7 @@ def close_our_files() -> None:
         del sys.modules[module]
     sys.modules["__main__"] = ModuleType("__main__")
     sys.meta_path.insert(0, Refuses)
-    ours = tuple(str(ROOT / folder) + os.sep for folder in CLOSED)
+    ours = tuple(str(folder) + os.sep for folder in (*(ROOT / name for name in CLOSED), course))
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
@@ -267,14 +266,16 @@ def close_our_files() -> None:
 
 def main() -> NoReturn:
     """Judge a file that stdin names, write the answer to another one, and end the process."""
-    file, name, seconds, wrong, to, word = literal_eval(sys.stdin.read())
+    file, name, course, seconds, wrong, to, word = literal_eval(sys.stdin.read())
     path = Path(file)
+    if name not in COURSES:
+        open_course(course)
     printed = Printed()
     sys.path[:] = [folder or str(ROOT) for folder in sys.path]  # wherever the learner's code goes
     for used in (name, *getattr(check_of(name), "USES", ())):  # (and NumPy, before the clock)
         check_of(used)
         stub(used)  # (which is remembered: its file is closed next)
-    close_our_files()
+    close_our_files(course)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
     with open(to, "wb", buffering=0) as out:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -299,7 +300,7 @@ def run(path: Path, name: str, *, seconds: float | None = None, wrong: str = "")
         try:
             done = subprocess.run(
                 [sys.executable, "-u", "-B", "-c", START],
-                input=ascii((str(path), name, limit, wrong, str(to), word)),
+                input=ascii((str(path), name, str(COURSES[name]), limit, wrong, str(to), word)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,

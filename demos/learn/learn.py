@@ -27,6 +27,13 @@ While a learner's code runs, our solutions and checks can neither be imported no
 "solved" the same process checks a wrong answer, too: a file that makes the check accept it is
 tampered. This finds a file that changes the check. It does not find whoever copies our lines, or
 finds the check by walking through the frames that call their function.
+
+With exercises of your own, which lie in the folder COURSE (demos/learn/exercises/__init__.py says
+how they are written):
+
+    python -m demos learn grade --course COURSE            # does each check accept your own lines?
+    python -m demos learn init FOLDER --course COURSE      # a learner's folder; then as above
+    python -m demos learn grade FOLDER… --course COURSE
 """
 
 # %% Set-up
@@ -35,6 +42,7 @@ import argparse
 import hashlib
 import json
 import shlex
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -44,13 +52,23 @@ from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._grading import grade
 from demos.learn._moving import packed, unpacked
 from demos.learn._running import check_of, run
-from demos.learn.exercises import changes, chapter, number, stub, title
+from demos.learn.exercises import (
+    changes,
+    chapter,
+    number,
+    open_course,
+    size_of_course,
+    solution,
+    stub,
+    title,
+)
 from minigrad.runs.saving import write_whole
 
 SECONDS = 1  # of a run
 POLL = 0.2  # seconds between two looks at the files
 KEPT = ".minigrad-learn.json"  # of each solved exercise a hash; how many hints were shown
 NOTHING = json.dumps({"solved": {}, "hints": {}})
+COURSE = ".minigrad-course"  # where the exercises come from, if they are not ours
 NEXT = {
     EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
     '"Your own model"), or read chapter 12, attention/fused.py: attention in blocks, backward too.',
@@ -59,7 +77,7 @@ NEXT = {
     "Without --path the other sixteen exercises come next.",
 }
 README = """\
-Each file e01_….py to e24_….py is an exercise. Read its first lines, and write
+Each file that ends in .py is an exercise. Read its first lines, and write
 what is missing between "Your lines begin." and "Your lines end." Save, and
 run in the folder of the repository:
 
@@ -91,7 +109,7 @@ def say(text, indent=""):
 
 def headed(name):
     """Return an exercise's number and title."""
-    return f"Exercise {number(name)} of {len(EXERCISES)} · {title(name)}"
+    return f"Exercise {number(name)} of {size_of_course(name)} · {title(name)}"
 
 
 def hints_of(name):
@@ -100,11 +118,25 @@ def hints_of(name):
 
 
 # %% The learner's folder
-# It holds a file for each exercise, README.txt, and one hidden file with what has been solved and
-# which hints have been shown. What is there already is never overwritten.
+# It holds a file for each exercise, README.txt, one hidden file with what has been solved and which
+# hints have been shown, and one with the course if that is not ours. What the learner has written
+# is never overwritten.
 
 
-def init(text, file=None):
+def exercises_of(folder):
+    """Return the names of the exercises that a learner's folder is for."""
+    try:
+        course = (folder / COURSE).read_text("utf-8")
+    except FileNotFoundError:
+        return EXERCISES
+    if not Path(course).is_dir():
+        stop(
+            f"the course {course} is not there: `init FOLDER --course COURSE` says where it is now"
+        )
+    return open_course(course)
+
+
+def init(text, file=None, course=None):
     """Make a folder, or write what is missing in it; print the first thing to do with it.
 
     If there is a file that a page has saved, the learner's lines are taken from it.
@@ -118,9 +150,15 @@ def init(text, file=None):
     if other and not (folder / KEPT).exists():
         stop(f"{text} has other files in it, such as {other.name}: choose a new or empty folder")
     command = f"python -m demos learn --in {shlex.quote(str(folder))}"
+    if course:
+        open_course(course)
+        if (folder / KEPT).exists() and not (folder / COURSE).exists():
+            stop(f"{text} has exercises of the book in it: choose a new or empty folder")
+        write_whole(folder / COURSE, str(Path(course).expanduser().resolve()))
+    exercises = exercises_of(folder)
     texts = {KEPT: NOTHING}
     texts |= {"README.txt": README.format(command=command)}
-    texts |= {f"{name}.py": loaded.get(name, stub(name)) for name in EXERCISES}
+    texts |= {f"{name}.py": loaded.get(name, stub(name)) for name in exercises}
     missing = [name for name in texts if not (folder / name).exists()]
     for name in missing:
         write_whole(folder / name, texts[name])
@@ -131,9 +169,10 @@ def init(text, file=None):
             say(f"{name}.py is there already, and other than in {file}: it stays as it is.")
         elif name in were_solved:
             keep(folder, "solved", name, hashed(folder, name))
-    say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
+    say(f"Next: open {exercises[0]}.py there in an editor, read its first lines, and run")
     print(f"    {command} --watch")
-    say(f"With --path it begins with {PATH[0]}.py: eight exercises, for a first contact.")
+    if exercises == EXERCISES:
+        say(f"With --path it begins with {PATH[0]}.py: eight exercises, for a first contact.")
 
 
 def kept(folder):
@@ -206,7 +245,7 @@ def go_on(folder, again, names, *, watched=False):
         print(f"Next: change {name}.py{end}\n{what}:")
         print(f"    {again} {'--hint' if left else '--solution'}")
         return False
-    say(NEXT.get(names, ""))
+    say(NEXT.get(names, "" if len(names) == 1 else "All exercises of the course are solved."))
     return True
 
 
@@ -220,7 +259,7 @@ def watch(folder, again, names):
     seen = None
     try:
         while True:
-            now = {name: hashed(folder, name) for name in EXERCISES}
+            now = {name: hashed(folder, name) for name in exercises_of(folder)}
             if now != seen:
                 seen = now
                 if go_on(folder, again, names, watched=True):
@@ -270,17 +309,42 @@ def save(folder, file):
 
 def progress(folder):
     """Print every exercise, with a mark if it is solved."""
-    done = [name for name in EXERCISES if solved(folder, name)]
-    for group, names in GROUPS.items():
+    exercises = exercises_of(folder)
+    done = [name for name in exercises if solved(folder, name)]
+    for group, names in (GROUPS if exercises == EXERCISES else {"": exercises}).items():
         print(group)
         for name in names:
             mark, star = "x" if name in done else " ", "*" if name in PATH else " "
             print(f"  [{mark}] {number(name):>2}{star} {chapter(name):5} {title(name)}")
-    print(f"\n{len(done)} of {len(EXERCISES)} solved, in {folder} (second number: the chapter)")
-    print(f"* is on the path for a first contact: {', '.join(str(number(n)) for n in PATH)}")
+    print(f"\n{len(done)} of {len(exercises)} solved, in {folder} (second number: the chapter)")
+    if exercises == EXERCISES:
+        print(f"* is on the path for a first contact: {', '.join(str(number(n)) for n in PATH)}")
 
 
 # %% The command
+
+
+def grade_class(chosen, form):
+    """Grade the folders of a class, or a course's own lines; return True if all is solved."""
+    again = "python -m demos learn"
+    others = (chosen.folder, chosen.watch, chosen.hint, chosen.solution, chosen.save)
+    if any((*others, chosen.load, chosen.list)):
+        stop(f"grade takes folders, --path, -j, and --csv or --json: {again} grade FOLDER…")
+    if len(chosen.words) == 1 and not chosen.course:
+        stop(f"grade needs folders, or --course for its own lines: {again} grade FOLDER…")
+    if chosen.course and chosen.path:
+        stop("--path is eight exercises of the book: --course takes all of a course")
+    if chosen.j is not None and chosen.j < 1:
+        stop(f"-j {chosen.j} is not a number of checks: write 1 or more")
+    names = PATH if chosen.path else EXERCISES
+    names = open_course(chosen.course) if chosen.course else names
+    # Without folders the course's own lines are graded: does each check accept them, and refuse
+    # what the learner gets?
+    with tempfile.TemporaryDirectory() as ours:
+        for name in [] if chosen.words[1:] else names:
+            Path(ours, f"{name}.py").write_text(solution(name), "utf-8")
+        folders = chosen.words[1:] or [ours]
+        return grade(folders, names, jobs=chosen.j or 1, form=form)
 
 
 def main():
@@ -302,6 +366,7 @@ def main():
     what.add_argument("--save", metavar="FILE", help="write all as one file, for a page's Load")
     what.add_argument("--load", metavar="FILE", help="with init: what a page's Save has written")
     what.add_argument("--list", action="store_true", help="what is solved")
+    parser.add_argument("--course", metavar="COURSE", help="with init, grade: a folder's exercises")
     for form, help in (("csv", "for a spreadsheet"), ("json", "with the checks' words")):
         what.add_argument(f"--{form}", action="store_true", help=f"with grade: {help}")
     parser.add_argument("-j", type=int, metavar="N", help="with grade: N checks at a time")
@@ -310,17 +375,15 @@ def main():
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
             stop(f"init takes one folder: {again} init FOLDER")
-        init(chosen.words[1], chosen.load)
+        if chosen.course and chosen.load:
+            stop("--load goes with the exercises of the book: a page has no others")
+        init(chosen.words[1], chosen.load, chosen.course)
         return True
     form = "csv" if chosen.csv else "json" if chosen.json else ""
     if chosen.words[:1] == ["grade"]:
-        others = (chosen.folder, chosen.watch, chosen.hint, chosen.solution, chosen.save)
-        if len(chosen.words) == 1 or any((*others, chosen.load, chosen.list)):
-            stop(f"grade takes folders, --path, -j, and --csv or --json: {again} grade FOLDER…")
-        if chosen.j is not None and chosen.j < 1:
-            stop(f"-j {chosen.j} is not a number of checks: write 1 or more")
-        names = PATH if chosen.path else EXERCISES
-        return grade(chosen.words[1:], names, jobs=chosen.j or 1, form=form)
+        return grade_class(chosen, form)
+    if chosen.course:
+        stop(f"--course goes with init and grade: {again} init FOLDER --course {chosen.course}")
     if form or chosen.j is not None:
         stop(f"--csv, --json and -j go with grade: {again} grade FOLDER…")
     if chosen.load:
@@ -329,12 +392,16 @@ def main():
     if not (folder / KEPT).is_file():
         stop(f"{folder} is not a folder of exercises: `{again} init FOLDER` makes one")
     again += f" --in {shlex.quote(chosen.folder)}" if chosen.folder else ""
-    names = PATH if chosen.path else EXERCISES
+    exercises = exercises_of(folder)
+    if exercises != EXERCISES and (chosen.path or chosen.save):
+        stop(f"--{'path' if chosen.path else 'save'} goes with the exercises of the book")
+    names = PATH if chosen.path else exercises
     again += " --path" if chosen.path else ""
     if chosen.words:
-        names = tuple(name for name in EXERCISES if chosen.words == [str(number(name))])
+        names = tuple(name for name in exercises if chosen.words == [str(number(name))])
         if not names:
-            stop(f"there is no exercise {' '.join(chosen.words)}: they are numbered 1 to 24")
+            numbers = f"{number(exercises[0])} to {number(exercises[-1])}"
+            stop(f"there is no exercise {' '.join(chosen.words)}: they are numbered {numbers}")
         again += f" {chosen.words[0]}"
     if chosen.save:
         save(folder, chosen.save)

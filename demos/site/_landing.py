@@ -18,7 +18,7 @@ from demos.pictures.bars import bars
 from demos.site._book import Book
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
-    "A product q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
+    "A product q·k is a sum of d_k independent terms of mean 0 and variance 1, so Var(q·k) = d_k.",
     "At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the "
     "scale, except with a handful of keys.",
     "So without the scale a head's query gradients are unequal before it has found its key, and "

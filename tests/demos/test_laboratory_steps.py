@@ -37,7 +37,7 @@ def judged(measured):
 
 
 def test_every_mark_is_reached(measured):
-    assert len(judged(measured)) == 11 and all(judged(measured).values())
+    assert len(judged(measured)) == 13 and all(judged(measured).values())
 
 
 FIRST, ROWS, T5 = "first steps", "SGD, 1/d_k, rate 1: steps at d_k = 512 over those at 8, ", "of T5"
@@ -55,6 +55,7 @@ TAKEN_OUT = {  # a mark's beginning → which rows are replaced by others that l
         f"{FIRST} {T5}",
         lambda r: replace(r, change=1.01 * r.change),
     ),
+    "SGD, the": (f"{FIRST} {T5}", FIRST, lambda r: replace(r, a=0.5 - r.a, init="t5")),
     "Adam, the": (f"{FIRST} {T5}", FIRST, lambda r: replace(r, a=0.5 - r.a, init="t5")),
     "SGD, d_k = 512: ": ("SGD raw", "SGD", lambda r: replace(r, a=0.0)),
     f"{SLOPE}256": (*["sharpness 256"] * 2, lambda r: replace(r, sharpness=1.0)),
@@ -69,6 +70,15 @@ def test_a_mark_fails_when_its_effect_is_taken_out(measured, what):
     assert [reached for mark, reached in found.items() if mark.startswith(what)] == [False]
 
 
+def test_the_mark_of_the_kept_run_fails_if_the_scale_changes_nothing_there(measured, monkeypatch):
+    raw = [replace(row, a=0.0) for row in measured["SGD"]]
+    without_effect = Findings.of(measured | {"SGD raw": raw}, about(0, "default"))
+    monkeypatch.setattr(Findings, "read", lambda: without_effect)
+    assert [mark for mark, reached in judged(measured).items() if not reached] == [
+        "--full, SGD, d_k = 512: steps at the best rate, no scale over 1/√d_k"
+    ]
+
+
 def test_the_file_of_the_run_with_full_is_read_as_it_was_written(measured, tmp_path):
     run = Findings.of(measured, about(0, "default"))
     run.write(tmp_path / "results.json")
@@ -77,5 +87,5 @@ def test_the_file_of_the_run_with_full_is_read_as_it_was_written(measured, tmp_p
 
 def test_the_claims_name_numbers_of_the_run_with_full(measured):
     steps = StepsToLearn(measured, seed=0, size="default")
-    assert len(steps.claims) == 4 and all(len(row) == 4 for row in steps.claims)
+    assert len(steps.claims) == 5 and all(len(row) == 4 for row in steps.claims)
     assert str(steps.full.best("sgd", 0.0, 0.0, 512)) in steps.claims[3][1]

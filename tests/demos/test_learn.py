@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import re
+import shutil
 
 import pytest
 
@@ -771,7 +772,8 @@ def test_a_file_that_never_ends_is_out_of_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("grade",), "grade takes folders, --path, -j, and --csv or --json"),
+        (("grade",), "grade needs folders, or --course for its own lines"),
+        (("grade", "empty", "--path", "--course", "x"), "--path is eight exercises of the book"),
         (("grade", "empty", "--list"), "grade takes folders"),
         (("grade", "empty", "none"), "none is not a folder: grade takes the folders of the"),
         (("grade", "two/ann/notes.txt"), "two/ann/notes.txt is not a folder"),
@@ -784,3 +786,85 @@ def test_what_cannot_be_graded_is_one_sentence(words, said):
     done = learn(*words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert said in done.stderr
+
+
+# ------------------------------------------------------------------ a course of somebody else
+
+COURSE = ROOT / "tests" / "demos" / "course"
+WHAT = {  # of a course: what is not as it should be, and what is said
+    "": "is not a course",
+    "exercises/mean.py": "call it by a letter and its number",
+    "exercises/e01_slope.py": "e01_slope is an exercise of ",
+    "exercises/d01_mean.py": "d01_mean.py is not there: each exercise needs a check",
+    "checks/d01_mean.py exercises/d01_mean.py": "has no `# Your lines begin.`",
+}
+
+
+def test_a_course_is_tried_given_checked_and_graded_as_ours_is(tmp_path):
+    own = learn("grade", "--course", COURSE, "--csv")
+    assert own.returncode == 0
+    assert own.stdout.splitlines()[0] == "folder,c01_mean,c02_square,solved"
+    ann = tmp_path / "ann"
+    learn("init", ann, "--course", COURSE)
+    assert (ann / "c02_square.py").read_text() == stub("c02_square")
+    first = learn("--in", ann)
+    assert first.returncode == 1
+    assert first.stdout.startswith("Exercise 1 of 2 · A mean: the gradient of an average")
+    (ann / "c01_mean.py").write_text(solution("c01_mean"))
+    assert "element [1] is -2; -4 was expected" in " ".join(learn("--in", ann).stdout.split())
+    assert "[x]  1 " in learn("--in", ann, "--list").stdout
+    assert "hint 1 of 3: Try it with one number" in learn("--in", ann, "--hint").stdout
+    (ann / "c02_square.py").write_text(solution("c02_square"))
+    done = learn("--in", ann)
+    assert done.returncode == 0
+    assert done.stdout.endswith("All exercises of the course are solved.\n")
+
+
+@pytest.mark.parametrize("cheat", ["import demos", f"open({str(COURSE / 'checks/c01_mean.py')!r})"])
+def test_a_courses_checks_are_closed_too(cheat, tmp_path):
+    (tmp_path / "c01_mean.py").write_text(f"{cheat}\n{solution('c01_mean')}")
+    assert graded(tmp_path, "c01_mean").state == "error"
+
+
+def test_a_check_that_accepts_what_the_learner_gets_is_found_by_its_author(tmp_path):
+    shutil.copytree(COURSE, tmp_path / "loose")
+    check = "HINTS = 'a', 'b', 'c'\ndef check(answer):\n    pass\n"
+    for file in (tmp_path / "loose/exercises").glob("*.py"):
+        file.rename(file.with_stem(f"{file.stem}_again"))
+        (tmp_path / "loose/checks" / f"{file.stem}_again.py").write_text(check)
+    done = learn("grade", "--course", tmp_path / "loose", "--csv")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].endswith(",tampered,tampered,0")
+
+
+@pytest.mark.parametrize(("files", "said"), WHAT.items())
+def test_a_course_that_cannot_be_read_is_one_sentence(files, said, tmp_path):
+    for file in files.split():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("x = 1\n")
+    done = learn("init", tmp_path / "ann", "--course", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "") and said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--path",), "--path goes with the exercises of the book"),
+        (("--save", "all.json"), "--save goes with the exercises of the book"),
+        (("--course", "x"), "--course goes with init and grade"),
+        (("3",), "they are numbered 1 to 2"),
+    ],
+)
+def test_what_only_the_book_has_is_refused_in_a_folder_of_a_course(words, said, tmp_path):
+    learn("init", tmp_path / "ann", "--course", COURSE)
+    done = learn("--in", tmp_path / "ann", *words)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_course_that_has_moved_is_told_and_named_anew(tmp_path):
+    learn("init", tmp_path / "ann", "--course", COURSE)
+    (tmp_path / "ann" / ".minigrad-course").write_text("/was/here")
+    assert "the course /was/here is not there" in learn("--in", tmp_path / "ann").stderr
+    learn("init", tmp_path / "ann", "--course", COURSE)
+    assert learn("--in", tmp_path / "ann").returncode == 1

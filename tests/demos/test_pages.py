@@ -85,20 +85,22 @@ COUNT = """opened => {
 FIRST = """Math.min(...[...document.querySelectorAll("main :is(svg, img, table)")]
     .filter(x => x.offsetParent || x.getClientRects().length)
     .map(x => x.getBoundingClientRect().top))"""
-LONGER = {"laboratory": (1400, 4000), "museum": (1200, 2600)}  # a report; sixteen exhibits
+# A report: seven figures whose captions say how they are read, in a terminal too; the limits; and
+# folded the claims with what would refute them, the marks, and what was read. Sixteen exhibits.
+LONGER = {"laboratory": (2200, 6800, 125), "museum": (1200, 2600, 80)}
 
 
 @every_page
-def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_80_lines(
+def test_a_page_is_short_and_shows_its_picture_first_and_a_terminal_gets_few_lines(
     name, page_of, finished, visit
 ):
     page = visit(page_of(name), viewport={"width": 1280, "height": 800})
     found = page.evaluate(f"({COUNT})(false)"), page.evaluate(f"({COUNT})(true)")
-    most = LONGER.get(name, (1200, 2500))
+    most = LONGER.get(name, (1200, 2500, 80))
     assert found[0] <= most[0] and found[1] <= most[1], found
     assert page.evaluate(FIRST) < 600 or name == "why_half"  # (which asks first)
     printed = finished(*RUN[name])[1].splitlines()
-    assert sum("--quick" not in line for line in printed) <= 80
+    assert sum("--quick" not in line for line in printed) <= most[2]
 
 
 # ------------------------------------------------------------------ in a real browser

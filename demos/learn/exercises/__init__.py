@@ -31,6 +31,9 @@ are not enough SECONDS, and check(answer), which returns if the module `answer` 
 
 A typical mistake in each is in demos/learn/_mistakes.py; other wrong answers, and what the check
 says of all of them, are in tests/demos/learn_answers.py.
+
+A course of your own is a folder with `exercises/` and `checks/` in this format, and has names such
+as c01_mean.py. The check of a course is typically ten lines; one lies in tests/demos/course.
 """
 
 from __future__ import annotations
@@ -42,7 +45,11 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
+from demos._files import stop
+from demos.learn import EXERCISES
+
 FOLDER = Path(__file__).parent
+COURSES = dict.fromkeys(EXERCISES, FOLDER.parent)  # of each exercise, where its two files lie
 _HOLE = re.compile(
     r"(?P<begin>^(?P<indent> *)# Your lines begin\.\n)"
     r"(?P<ours>.*?)"
@@ -52,8 +59,29 @@ _HOLE = re.compile(
 )
 
 
+def open_course(text: str) -> tuple[str, ...]:
+    """Return the names of a course's exercises, which are known from then on as ours are."""
+    course = Path(text).expanduser().resolve()
+    texts = {p.stem: p.read_text("utf-8") for p in sorted(course.glob("exercises/[!_]*.py"))}
+    if not texts:
+        stop(f"{text} is not a course: it has no exercises/c01_….py")
+    for name, lines in texts.items():
+        if not re.fullmatch(r"[a-z]\d\d_\w+", name):
+            stop(
+                f"{text}/exercises/{name}.py: call it by a letter and its number, as in c01_mean.py"
+            )
+        if COURSES.get(name, course) != course:
+            stop(f"{name} is an exercise of {COURSES[name]}, too: another name is needed")
+        if not (course / "checks" / f"{name}.py").is_file():
+            stop(f"{text}/checks/{name}.py is not there: each exercise needs a check")
+        if not _HOLE.search(lines):
+            stop(f"{text}/exercises/{name}.py has no `# Your lines begin.` and `# Your lines end.`")
+    COURSES.update(dict.fromkeys(texts, course))
+    return tuple(texts)
+
+
 def _text(name: str) -> str:
-    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    return (COURSES[name] / "exercises" / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _put(hole: re.Match[str], lines: str) -> str:
@@ -108,10 +136,15 @@ def chapters(name: str) -> list[str]:
 
 
 def chapter(name: str) -> str:
-    """Return the last chapter that an exercise belongs to."""
-    return chapters(name)[-1]
+    """Return the last chapter that an exercise belongs to; "" if it names none."""
+    return (chapters(name) or [""])[-1]
 
 
 def number(name: str) -> int:
     """Return an exercise's number: e07_exp → 7."""
     return int(name[1:3])
+
+
+def size_of_course(name: str) -> int:
+    """Return how many exercises there are in the course of an exercise."""
+    return list(COURSES.values()).count(COURSES[name])

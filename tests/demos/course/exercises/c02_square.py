@@ -1,0 +1,14 @@
+"""Exercise 2 · A square: repair the factor.
+
+x    (N,)
+gradient(x) → (N,), the gradient of (x ** 2).sum() for x
+"""
+
+
+def gradient(x):
+    """How much the sum of squares grows with each number."""
+    # Your lines begin.
+    return 2 * x
+    # The learner gets:
+    #     return x
+    # Your lines end.
