@@ -51,7 +51,7 @@ def check(answer):
         found = len(order(chain[-1]))
     finally:
         # A function that calls itself is in a circle, and keeps what it saw for the collector, who
-        # would free the chain inside of itself. That ends a browser's Python, at whatever runs then.
+        # would free the chain inside of itself. That ends a browser's Python, whatever runs then.
         for value in chain:
             value.inputs = ()
     law("every value behind the root is in the order", found == 5001, f"of 5,001 it has {found}")
