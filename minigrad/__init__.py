@@ -18,6 +18,7 @@ The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
+import importlib as _importlib
 import typing as _typing
 
 from minigrad.engine.tensor import Tensor
@@ -38,15 +39,25 @@ from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
 from minigrad.checks.agreeing import agreement
-from minigrad.graphs import Graph, Steps, graph
 from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 __version__ = "0.1.0"  # (pyproject.toml takes the number from here)
 
-if not _typing.TYPE_CHECKING:  # (a type checker would take every name)
-    __getattr__ = lambda name: _refuse_name(__name__, name)
+if _typing.TYPE_CHECKING:
+    from minigrad.graphs import Graph, Steps, graph
+else:  # (a type checker would take every name)
+
+    def __getattr__(name):
+        """Return a name of chapter 5, which is imported when it is first used; refuse others."""
+        if name not in ("graphs", "Graph", "Steps", "graph"):
+            return _refuse_name(__name__, name)
+        graphs = _importlib.import_module("minigrad.graphs")
+        return graphs if name == "graphs" else getattr(graphs, name)
+
+    __dir__ = lambda: sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Node",

@@ -12,14 +12,14 @@ import re
 import numpy as np
 
 import minigrad
-from minigrad import Tensor, nn, optim
+from minigrad import Tensor, graphs, nn, optim
 from tests.making import A, B, M, leaf
 
 
 def names():
     """Return the names that the rows use, made anew for each."""
     return {
-        **vars(optim) | vars(nn) | vars(minigrad),
+        **vars(optim) | vars(nn) | vars(minigrad) | vars(graphs),
         "np": np,
         "math": math,
         "rng": np.random.default_rng(3),

@@ -8,6 +8,7 @@ can be read, tested and changed without what is above it. `python -m tests.test_
 import ast
 import functools
 import re
+import subprocess
 import sys
 from importlib.util import resolve_name
 from pathlib import Path
@@ -238,6 +239,15 @@ def test_a_wrong_arrow_is_found(file, line, complaint):
     files = {**TREE, file: f"{TREE.get(file, '')}\n{line}\n"}
     (found,) = complaints(files)
     assert complaint in found
+
+
+def test_drawing_is_imported_by_its_first_use_and_its_names_are_listed():
+    code = """if True:
+        import sys, minigrad
+        assert "minigrad.graphs" not in sys.modules
+        assert {"Graph", "Steps", "graph", "Tensor"} <= {*dir(minigrad)}
+        assert minigrad.graph is minigrad.graphs.graph"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 if __name__ == "__main__":
