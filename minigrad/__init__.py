@@ -11,8 +11,9 @@ The chapters, and the folders of more chapters. A folder's `__init__.py` lists i
     7     nn           layers: functions that own their parameters
     8     optim        what to do with a gradient
 
-A tool, `runs`, has files, saving a run, and the memory of a process. Chapters 11 to 16 are in the
-package `attention`. Demos, exercises and tests are in the project's folder alone, not in a wheel.
+A tool, `runs`, has files, saving a run, the memory of a process, and sweeps over many settings.
+Chapters 11 to 16 are in the package `attention`. Demos, exercises and tests are in the project's
+folder alone, not in a wheel.
 The names below stand in the order a reader meets them.
 """
 

@@ -33,11 +33,11 @@ minigrad/nn                  initial 7 substitution __init__
 minigrad/graphs              operations summary model variable_names names scale folding worked text
 minigrad/graphs              render page steps drawing 5
 minigrad                     8
-minigrad/runs                checkpoints
+minigrad/runs                checkpoints sweeps
 minigrad                     __init__
 
 attention                    figures cache 11 12 13 14 15 16 encoders mapping maps __init__
-attention/laboratory         16 sweeps figures __init__
+attention/laboratory         16 figures __init__
 
 demos                        _files _json_lines _training __init__
 demos/pages                  __init__ templates text source tables book page content publish

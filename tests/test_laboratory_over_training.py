@@ -22,10 +22,10 @@ from attention.laboratory.over_training import (
     repeating_gpt,
     sequences,
 )
-from attention.laboratory.sweeps import generator
 from attention.laboratory.trained import Look
 from demos._training import Marks
 from demos.laboratory import _over_training as section
+from minigrad.runs.sweeps import generator
 
 T = 2 * PERIOD - 1
 

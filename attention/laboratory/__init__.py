@@ -29,8 +29,8 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         the mean of a head that has found its key falls, to nearly nothing or to .6 to .85, by the
         end of a training. And the GPT learns soonest from a spread of ½ to 2, not the hill's top.
 
-Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`workers`), and
-`figures` draws what chapters 16.5 and 16.6 have found.
+A tool, `figures`, draws what chapters 16.5 and 16.6 have found. `minigrad.runs.sweeps` measures
+many settings (`sweep`), also on many computers (`workers`).
 
 A measurement takes d_k and the exponent *a* of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the

@@ -27,7 +27,6 @@ import io
 import math
 from typing import Any
 
-from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._json_lines import keep, made
@@ -43,6 +42,7 @@ from demos.pages.source import cells
 from demos.pages.templates import fill
 from demos.pages.text import inline, slug
 from minigrad import __version__
+from minigrad.runs.sweeps import sweep, workers
 
 SECONDS = 110  # of a run
 

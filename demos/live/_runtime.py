@@ -50,7 +50,7 @@ OURS = (  # what the reader's Python imports of this project
     "demos/live/**/*.py",
 )
 # Modules whose examples need a package that is not there.
-MISSING = {"attention.laboratory.sweeps": "joblib", "minigrad.runs.checkpoints": "safetensors"}
+MISSING = {"minigrad.runs.sweeps": "joblib", "minigrad.runs.checkpoints": "safetensors"}
 FRAMES = DEMOS / "live" / "frames"
 
 

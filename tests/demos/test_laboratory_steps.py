@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from attention.laboratory.sweeps import sweep
 from demos.laboratory._steps import Findings, StepsToLearn, about, sweeps
+from minigrad.runs.sweeps import sweep
 
 pytestmark = pytest.mark.slow  # (it trains to each mark, as the demo does without --quick)
 

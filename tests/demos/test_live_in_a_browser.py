@@ -20,7 +20,7 @@ AS_NEW = "blocks.forEach((each) => { each.ran = each.hasBegun = false; })"
 
 @pytest.fixture(scope="module")
 def site(served):
-    served.add_chapters("3.6", "0", "5", "2.1", "11", "attention.laboratory.sweeps")
+    served.add_chapters("3.6", "0", "5", "2.1", "11", "minigrad.runs.sweeps")
     return served
 
 
@@ -334,7 +334,7 @@ def test_a_browser_that_keeps_nothing_runs(site, open_tab):
 
 
 def test_examples_that_need_a_missing_package_say_so(site, tab):
-    tab.go("attention.laboratory.sweeps.html")
+    tab.go("minigrad.runs.sweeps.html")
     assert tab.page.locator(".bar").count() == 0
     assert "need joblib" in tab.page.locator(".status").first.inner_text()
     tab.go(SOFTMAX)

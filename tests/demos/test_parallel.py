@@ -13,7 +13,7 @@ from attention import gpt2
 from demos.speed import _crew
 from demos.speed._crew import IGNORED, MOMENTS, Backwards, Crew, alone, mean
 from tests.demos.running import demo_here
-from tests.test_laboratory_sweeps import needed
+from tests.test_sweeps import needed
 
 STEPS = 20
 TRAINING = Backwards(3)

@@ -6,16 +6,18 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 import threadpoolctl
 
-from attention.laboratory import sweeps
-from attention.laboratory.sweeps import generator, sweep, workers
-from tests.laboratory_cells import measured, visited
+from minigrad.runs import sweeps
+from minigrad.runs.sweeps import generator, sweep, workers
+from tests.sweep_cells import measured, visited
 
+ROOT = Path(__file__).parents[1]
 SETTINGS = {"n": [13, 3, 16, 1, 25], "a": [0, 0.5, 1.0]}
 SWEEP = functools.partial(sweep, measured, SETTINGS, seed=3, repeats=2, paired=["a"])
 
@@ -185,28 +187,94 @@ def test_a_result_whose_file_is_damaged_is_measured_again(tmp_path):
     assert bits(SWEEP(folder=tmp_path)) == bits(rows)
 
 
-def test_changed_sources_and_another_numpy_give_another_folder(monkeypatch, tmp_path):
-    files = [tmp_path / name for name in ("minigrad/a.py", "attention/b.py", "cells_of_mine.py")]
-    for file in files:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(inspect.getsource(sys.modules[measured.__module__]))
-        package = ModuleType(file.parent.name)
-        package.__file__ = str(file.with_name("__init__.py"))
-        monkeypatch.setattr(sweeps, package.__name__, package, raising=False)
+INSIDE, ALONE = "package_of_mine.cells", "cells_of_mine"  # modules of measurements
+BOTH = {INSIDE, ALONE}
+WITH = {f"{name}, uses" for name in BOTH}
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("minigrad/deep/a.py", BOTH | WITH),
+        ("package_of_mine/cells.py", {INSIDE, f"{INSIDE}, uses"}),
+        ("package_of_mine/deep/b.py", {INSIDE, f"{INSIDE}, uses"}),
+        ("cells_of_mine.py", {ALONE, f"{ALONE}, uses"}),
+        ("used/deep/c.py", WITH),
+        ("used/d.py", WITH),
+        ("used_file.py", WITH),
+        ("another_file.py", set()),
+    ],
+)
+def test_a_changed_source_changes_what_depends_on_it(file, changed, monkeypatch, tmp_path):
+    names = ["minigrad/deep/a", "used/deep/c", "used/d", "used_file", "another_file"]
+    for name in [*names, "package_of_mine/cells", "package_of_mine/deep/b", "cells_of_mine"]:
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(inspect.getsource(sys.modules[measured.__module__]))
+    ours = ModuleType("minigrad")
+    ours.__path__ = [str(tmp_path / "minigrad")]
+    monkeypatch.setitem(sys.modules, "minigrad", ours)
+    for name in BOTH | {"package_of_mine", "used", "used.deep", "used.deep.c", "used_file"}:
+        monkeypatch.delitem(sys.modules, name, raising=False)  # (of another file's test)
     monkeypatch.syspath_prepend(tmp_path)
-    mine = importlib.import_module("cells_of_mine").measured
-    found, results = {sweeps._made_by(mine)}, tmp_path / "results"
-    for file in files:
-        file.write_text(file.read_text() + "# later\n")
+    uses = [importlib.import_module(name) for name in ("used.deep.c", "used_file")]
+
+    def hashes():
         sweeps._made_by.cache_clear()  # (as in a new process)
-        found.add(sweeps._made_by(mine))
-    sweep(mine, {"n": [1]}, seed=0, folder=results)
-    monkeypatch.setattr(np, "__version__", "0")
+        for name in BOTH:
+            measure = importlib.import_module(name).measured
+            yield name, sweeps._made_by(measure, sweeps._packages(measure, []))
+            yield f"{name}, uses", sweeps._made_by(measure, sweeps._packages(measure, uses))
+
+    before = dict(hashes())
+    assert len(before) == len(set(before.values())) == 4
+    (tmp_path / file).write_text((tmp_path / file).read_text() + "# later\n")
+    assert {name for name, made_by in hashes() if made_by != before[name]} == changed
     sweeps._made_by.cache_clear()
-    sweep(mine, {"n": [1]}, seed=0, folder=results)
-    folders = {each.name for each in results.iterdir()}
-    assert len(found) == 4 and len(folders) == 2 and len(folders & found) == 1
-    sweeps._made_by.cache_clear()
+
+
+def test_another_numpy_gives_another_folder(monkeypatch, tmp_path):
+    for version in (np.__version__, "0", np.__version__):
+        monkeypatch.setattr(np, "__version__", version)
+        sweeps._made_by.cache_clear()
+        sweep(measured, {"n": [1]}, seed=0, folder=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+PROGRAM = """
+import sys
+import used
+from tests.sweep_cells import visited
+from minigrad.runs.sweeps import sweep, workers
+
+def again(n, *, folder, rng):
+    return visited(n, folder=folder, rng=rng)
+
+for measure, jobs, folder in ((visited, 2, "module"), (again, 1, "here"), (again, 2, "here")):
+    with workers(jobs):
+        sweep(measure, {"n": [1, 2], "folder": [folder]}, seed=0, folder="results", uses=[used])
+"""
+
+
+def test_cells_are_measured_again_if_a_package_in_uses_has_changed(tmp_path):
+    """(Also by processes, and if the program itself has the measurement.)"""
+    for name, text in {"program.py": PROGRAM, "used/__init__.py": "", "used/deep.py": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    visits = []
+    for text in ("", "", "later = True"):
+        (tmp_path / "used" / "deep.py").write_text(text)
+        for folder in ("module", "here"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+            check=True,
+        )
+        marks = [tmp_path / folder / n for folder in ("module", "here") for n in ("1", "2")]
+        visits.append([mark.read_text() for mark in marks])
+    assert visits == [["x"] * 4, ["x"] * 4, ["xx"] * 4]
 
 
 # ------------------------------------------------------------------ refusal
@@ -219,12 +287,18 @@ def test_a_paired_name_that_is_not_a_setting_is_refused():
 
 def test_a_worker_with_other_sources_is_refused():
     cell = {"n": 1, "repeat": 0}
-    here = sweeps._made_by(measured)
-    assert sweeps._measured(measured, cell, 0, [], here)[0] == cell
+    here = sweeps._made_by(measured, ("minigrad", "numpy"))
+    assert sweeps._measured(measured, cell, 0, [], ("minigrad", "numpy"), here)[0] == cell
     with pytest.raises(
         RuntimeError, match="a worker has other sources, NumPy or BLAS than the pro"
     ):
-        sweeps._measured(measured, cell, 0, [], "other")
+        sweeps._measured(measured, cell, 0, [], ("minigrad",), here)
+
+
+@pytest.mark.parametrize("thing", ["numpy", measured])
+def test_what_is_not_a_module_is_refused_in_uses(thing):
+    with pytest.raises(TypeError, match=r"^uses takes imported modules: got ['<]"):
+        sweep(measured, {"n": [1]}, seed=0, uses=[thing])
 
 
 @pytest.mark.parametrize("module", ["joblib", "threadpoolctl", "tqdm", "distributed"])
@@ -236,7 +310,8 @@ def test_without_its_extra_a_sweep_is_refused_in_one_sentence(module, monkeypatc
         sweep(measured, {"n": [1]}, seed=0)
 
 
-def test_the_laboratory_is_imported_without_any_extra():
+def test_a_sweep_and_the_laboratory_are_imported_without_any_extra():
     extras = ["joblib", "threadpoolctl", "tqdm", "distributed", "matplotlib"]
-    code = f"import sys; sys.modules |= dict.fromkeys({extras}); import attention.laboratory"
+    imports = "import minigrad.runs.sweeps, attention.laboratory"
+    code = f"import sys; sys.modules |= dict.fromkeys({extras}); {imports}"
     subprocess.run([sys.executable, "-c", code], check=True)
