@@ -20,9 +20,9 @@ Why divide by √d_k? Let q and k be independent of each other, with d_k indepen
 and variance 1 (footnote 4 of the paper's section 3.2.1). A product of two such entries has mean 0
 and variance E[q²] E[k²] = 1. The variances of independent terms add, so q·k has variance d_k, and
 q·k/√d_k has variance 1 for every d_k. Undivided, scores at a large d_k are far apart, softmax of
-them is nearly one-hot, and then its VJP returns nearly 0 (chapter 3.6). (That is not all: without
-the scale query gradients are unequal before a head has found its key, and after that most queries
-get next to none. Chapter 16.)
+them is nearly one-hot, and then its VJP returns nearly 0 (chapter 3.6). (That is not all: from
+variance 1, without the scale, query gradients are unequal before a head has found its key, and
+after that most queries get next to none. Chapter 16.)
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.

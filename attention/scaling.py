@@ -19,7 +19,8 @@ Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passe
 
 The gradients of the keys have the same factors, scale and J, with q in the place of K. That of the
 values has neither: ∂L/∂V = p (∂L/∂o)ᵀ shares out by the weights what comes from the output o. They
-sum to 1, so nothing is lost there. Without the scale nearly all of it goes to one value.
+sum to 1, so nothing is lost there. At a large d_k, without the scale, nearly all of it goes to one
+value.
 
 Saturation makes J small. But without the scale nothing shrinks Kᵀ, and its columns, the keys, are
 about √d_k long. So there are two kinds of queries. In a decided one a single weight is near 1: J is
@@ -68,12 +69,12 @@ the mean does not vanish. `ties`, below, derives for large s:
     mean → √(2/π) ρ        mean square ≈ ρ s/3        (mean)² / mean square ≈ 6ρ/(π s)
     median ≈ 1.06 s exp(-s δ)
 
-The third says how few queries carry the gradient. If some had the same and all others none, it
-would be the share of those. It holds for s far above ρ only. δ is the median gap between the two
-best x. ρ (s - ρ)/3 is nearer to the mean square: with 5 to 1,024 keys it is 1 to 6 % too low from
-d_k = 64 on. The mean comes from below: at d_k = 64 it is 10, 25 and 35 % under its limit with 5, 64
-and 1,024 keys, and at d_k = 1024 it is 3, 6 and 9 % under it. The top of the median's hill is near
-2.3 ρ, which is measured, not derived: 2.2 to 2.4, with 3 to 1,024 keys.
+The third says how few queries carry the gradient. If a share w of the queries had equal gradients
+and the others none, it would be w. It holds for s far above ρ only. δ is the median gap between the
+two best x. ρ (s - ρ)/3 is nearer to the mean square: with 5 to 1,024 keys it is 1 to 6 % too low
+from d_k = 64 on. The mean comes from below: at d_k = 64 it is 10, 25 and 35 % under its limit with
+5, 64 and 1,024 keys, and at d_k = 1024 it is 3, 6 and 9 % under it. The top of the median's hill is
+near 2.3 ρ, which is measured, not derived: 2.2 to 2.4, with 3 to 1,024 keys.
 
 **How unequal the gradients are** changes in each of these twelve cells, too. The 10 % of the
 queries with the longest gradients have half to nearly all of Σ ‖∂L/∂q‖² without the scale, and 17
@@ -82,25 +83,25 @@ scores spread by less than 1 without a scale, there is little difference.)
 
 **When a key fits.** Among random keys none fits the query. A training makes one fit: its
 correlation with q, α, is no longer 0, and its score lies m = α √d_k standard deviations above the
-others. Where m is large a tie between two keys is rare, nearly every query is decided, and without
-the scale even the mean vanishes. With 64 keys and d_k = 1024 the mean without the scale, divided by
-the mean with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. With 5 and 1,024 keys
-it is 1 near m = 2.6 and 5.2. (For other n, `ties` gives the mean without the scale. With it, too, a
-key that stands out far enough takes nearly all of the weight: it has half of it at m = ln n + ½.)
-So without the scale a head's query gradients are unequal before it has found its key, and after
-that most queries get next to none. (A head that looks by content keeps a mean of .6 to .85 of that
-with the scale, which few queries have: chapter 16.8.)
+mean of the others. Where m is large a tie between two keys is rare, nearly every query is decided,
+and without the scale even the mean vanishes. With 64 keys and d_k = 1024 the mean without the
+scale, divided by the mean with it, is 10 at m = 0, 3.6 at m = 3, 1 at m = 4 and 0.2 at m = 5. With
+5 and 1,024 keys it is 1 near m = 2.6 and 5.3. (For other n, `ties` gives the mean without the
+scale. With it, too, a key that stands out far enough takes nearly all of the weight: it has half of
+it at m = ln n + ½.) So from variance 1, without the scale, a head's query gradients are unequal
+before it has found its key, and after that most queries get next to none. (A head that looks by
+content keeps a mean of .6 to .85 of that with the scale, which few queries have: chapter 16.8.)
 
 What is the scale for, then? With it, if q and k have variance 1, a head of any width starts at the
 same place, and the gradients of its queries are much more alike. Write the scale as d_k^-a: the
 exponent *a* is ½ for the paper's 1/√d_k and 0 for no scale. Then s = d_k^(½ - a), which is the same
-for all d_k only if a = ½. This is algebra, and what is measured tests the code. (So is c/√d_k, for
-any c. Chapter 16.8 tries at which s a model learns soonest: it is near 1, and not at the top of the
-hill.)
+for all d_k only if a = ½. This is algebra, and what is measured tests the code. (Any c/√d_k does
+the same: then s = c at every d_k. Chapter 16.8 tries at which s a model learns soonest: it is near
+1, and not at the top of the hill.)
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
-every scale. Random queries and keys are as at the start of a training; the demo `recall` trains one
-head with and without the scale. The laboratory has further measurements.
+every scale. Random queries and keys are as at the start of a training from variance 1; the demo
+`recall` trains one head with and without the scale. The laboratory has further measurements.
 
 For each d_k and number of keys: is the median larger without the scale? And the mean?
 

@@ -3,11 +3,12 @@
 Without the scale the gradients of a random head are unequal, and their mean is larger than with it.
 If a key stands out far enough, the mean is smaller, too (chapter 16). When does a training go from
 one to the other? And is the scale's spread of the scores, s = 1, a good one, although the median
-gradient is largest near s = 5?
+gradient is largest near s = 4½?
 
 This chapter trains a small GPT, two blocks of two heads with d_k = 64, by Adam at the rate .001, to
-repeat 16 random tokens. W_Q and W_K are drawn so that q and k have variance 1, or with GPT-2's .02.
-All numbers are of four seeds, and the page of the demo `laboratory` has tables.
+repeat 16 random tokens. W_Q and W_K are drawn so that q and k have variance 1, or with GPT-2's .02
+(d_model is 128). Numbers are of four seeds, with drawn periods of two, and the page of the demo
+`laboratory` has tables.
 
 **Heads that find their key.** The GPT has the scale 1/√d_k. At some steps one block loses it, and
 its inputs stay as they are. A random g is sent back from the outputs of its heads, as in chapter
@@ -47,7 +48,8 @@ other head's mean falls as well, to .97, and we do not count it.
 
 Earlier in a training a head can have found its key and keep its mean. Four did: at step 50 two of
 block 1, whose means are 1.6 and 2.6 times as large, and at step 400, with drawn periods, one head
-of each training, with 1.0 and 1.2.
+of each training, with 1.0 and 1.2. One of them, that of the 1.6, has lost its key at the end, and
+still has 1.8.
 
 **A race.** The factor of the scale is now chosen so that the scores spread by s at the start. After
 how many steps is the mean loss of ten batches below ½ (mean and standard deviation of the seeds)?

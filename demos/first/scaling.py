@@ -1,10 +1,10 @@
 """Why √d_k: which gradients grow without it, which shrink, and how unequal they become.
 
-Claim. Without the scale 1/√d_k the query gradients of a head are unequal before it has found its
-key, and after that most queries get next to none (chapter 16). This demo shows the first: of random
-queries, at d_k = 64 with 64 keys, a tenth has 61 % of the squared gradient, and with the scale
-27 %. Whether a typical query gets less or more depends on d_k and on the number of keys: there it
-gets about 5 times more. The scale does not guarantee a gradient either.
+Claim. From variance 1, without the scale 1/√d_k, the query gradients of a head are unequal before
+it has found its key, and after that most queries get next to none (chapter 16). This demo shows the
+first: of random queries, at d_k = 64 with 64 keys, a tenth has 61 % of the squared gradient, and
+with the scale 27 %. Whether a typical query gets less or more depends on d_k and on the number of
+keys: there it gets about 5 times more. The scale does not guarantee a gradient either.
 
     python -m demos scaling [--out DIR] [--seed N]
 """
@@ -143,7 +143,8 @@ low, high = np.quantile([of_seed([chosen.seed, i]) for i in range(SEEDS)], (0.1,
 page.say(
     f"The query's ∂L/∂q is {apart:,.0f} times smaller without the scale. In {0.8 * SEEDS:.0f} of "
     f"{SEEDS} other draws the factor is between {low:,.0f} and {high:,.0f}. The gradients are the "
-    "same at the weights, so softmax makes the difference."
+    "same at the weights. So softmax makes the difference, although without the division by √d_k "
+    "the last product makes the gradient √d_k times as long."
 )
 
 # %% Is so small a gradient true?
@@ -208,8 +209,8 @@ def over(name, *d_ks):
 lost, top = (measured(name, 1024, 0) for name in ("dead_share", "top_tenth_share"))
 alive, even = (measured(name, 1024, 0.5) for name in ("dead_share", "top_tenth_share"))
 page.say(
-    "Without the scale the scores' variance is d_k, and one key gets nearly all weight. From "
-    f"d_k = 4, 64, 256 to 1024 the median of ‖∂L/∂q‖ rises and then falls, "
+    "Without the scale the scores' variance is d_k, and at last one key gets nearly all weight. "
+    f"From d_k = 4, 64, 256 to 1024 the median of ‖∂L/∂q‖ rises and then falls, "
     f"{over('gradient_median', 4, 64, 256, 1024)}, and the mean levels off, "
     f"{over('gradient_mean', 4, 64, 256, 1024)}. At 1024 {lost:.0%} of the queries are dead, with "
     f"the scale {alive:.0%}, and the tenth with the longest gradients holds {top:.0%} of the "

@@ -145,8 +145,8 @@ class Map:
                 f"a cell in which it is less than {UNEQUAL} times as large",
             ],
             [
-                f"The medians are equal about where {TIE:.2f} s exp(-s δ) has fallen to the median "
-                "with the scale",
+                f"The medians are equal about where {TIE:.2f} s exp(-s δ) has fallen, with the median "
+                "gap δ, to the median with the scale",
                 f"d_k measured and derived: {self.law_and_contour()}",
                 repeats,
                 f"a number of keys for which the two are more than {CONTOUR} times apart",
@@ -378,9 +378,9 @@ class Hill:
             "s. Circles (above left): the widths from d_k = 16 on without a scale, each at s = "
             f"√d_k. The tops of the medians are at s = {self.said_tops()}, and a bar is at {TOP} "
             "ρ, which is measured. (mean)²/mean square is below its law at first: at s = "
-            f"{at:.2g} it is, and the law says, "
+            f"{at:.2g} it is "
             + ", ".join(
-                f"{share:.2f} and {share_law(n, at):.2f} with {n:,} keys"
+                f"{share:.2f} (law: {share_law(n, at):.2f}) with {n:,} keys"
                 for n, share in shares.items()
             )
             + ". Single medians in the far tail vary widely",

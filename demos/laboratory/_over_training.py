@@ -159,8 +159,8 @@ class OverATraining:
         return [
             [
                 "Before a training with 1/√d_k, at unit variance, the mean of no head falls without"
-                " the scale. At its end that of each head falls that has found one key for each "
-                "query",
+                " the scale. At its end it falls in each head that has more than half of its "
+                "weight at one place",
                 f"before, the mean falls in {falls(at_unit_variance(self.kept))} heads; at the end "
                 f"in {falls(that_found(self.kept, -1))} that have found a key, where "
                 f"{self.said_means(-1)} of it is left, and in {self.others()}. At earlier looks it "

@@ -136,9 +136,8 @@ class AllTrained:
                 f"task takes less than {SLOWER} times the steps",
             ],
             [
-                "Queries that a random g does not reach tell saturated heads from finished ones: "
-                "at one rate, the second task takes longer, in the median, from each state (a "
-                "scale, and its change) in which they are many",
+                "Where a random g does not reach many queries, heads are saturated and not "
+                "finished: from there the second task takes longer (medians of a state, one rate)",
                 f"{scaled.ends('passed_dead').mean():.0%} with 1/√d_k and "
                 f"{raw.ends('passed_dead').mean():.0%} without, where "
                 f"{scaled.ends('dead').mean():.0%} and {raw.ends('dead').mean():.0%} are dead for "

@@ -7,10 +7,12 @@ except in very narrow heads. Without the scale the mean is larger at every d_k a
 median is larger or smaller. ρ, the density of ties between the two best keys, explains the mean and
 the mean square: the mean goes to √(2/π) ρ, and for √d_k far above ρ (mean)²/mean square goes to
 6ρ/(π√d_k). The median is largest at s near 2.3 ρ, as measured. If one key is correlated with q by
-α, ties become rare: at d_k = 256, with 5 to 1,024 keys, the mean falls below the one with the scale
-at α√d_k of about 2.6 to 5.2. In a small GPT it falls in no head before the training, and after it
-in each that has found its key. So without the scale a head's query gradients are unequal before it
-has found its key, and after that most queries get next to none.
+α, ties become rare: at d_k = 256 the mean is smaller than with the scale once α√d_k is above 2.6
+with 5 keys, and above 5.3 with 1,024. A small GPT is trained with the scale. If a block then loses
+it, the mean gets smaller in each head that has found its key; before the training, from variance 1,
+in none. In two real models (d_k = 32) the mean grows in most heads, and the median falls. So from
+variance 1, without the scale, a head's query gradients are unequal before it has found its key, and
+after that most queries get next to none.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]
 
@@ -197,13 +199,13 @@ hill.judge(page.marks)
 fits.show(page)
 fits.judge(page.marks)
 
-# %% 5 · Which exponent is right for a step depends on what else is kept
+# %% 5 · Which exponent keeps a first step equal depends on the optimizer and the initial weights
 # A head learns associative recall (chapter 16.5). By how much does its first step move the scores,
 # and after how many steps are 98 % of its answers right?
 #
-# With relative steps (Adafactor, with which T5 was trained) T5's initial values are the scale
-# 1/√d_k, while the root mean square of W_q is above the .001 that Adafactor takes at least. With
-# SGD and Adam T5's first steps are longer.
+# With relative steps (Adafactor, with which T5 was trained) a head with T5's initial values and no
+# scale trains as one with 1/√d_k does, while the root mean square of W_q is above the .001 that
+# Adafactor takes at least. With SGD and Adam T5's first steps are longer.
 
 steps.show(page)
 steps.judge(page.marks)
@@ -214,12 +216,13 @@ steps.judge(page.marks)
 # them apart, because its size does not depend on what is wrong. At one rate a model of which many
 # queries are dead for g learns the next task later, in the median. Single trainings overlap.
 #
-# This says nothing about a model that never had the scale: W_Q can absorb any factor.
+# To take the scale away says nothing about a model that never had it: W_Q can absorb any factor.
+# The open points are models that were trained without it.
 
 of_trained.show(page)
 of_trained.judge(page.marks)
 
-# %% 7 · Over a training: when does a head's mean fall, and is 1 a good constant? (one task)
+# %% 7 · Over a training: when does a head's mean fall, and is 1 a good constant?
 # A small GPT learns to repeat random tokens with 1/√d_k (chapter 16.8). At some steps the scale of
 # one block is taken away, and a random g is sent back from each head's output.
 
@@ -227,8 +230,8 @@ gpt.show(page)
 gpt.judge(page.marks)
 
 # %% Claims, and what would falsify them
-# A mark of this command checks each claim. All draws follow from `--seed` (0 if not given) and the
-# settings of a cell; the two sides of a comparison see the same ones.
+# A mark of this command checks each claim. This run's draws follow from `--seed` (0 if not given)
+# and the settings of a cell; with and without the scale a cell sees the same ones.
 
 names = [name for name, *_ in page.marks.rows]
 now = [name for name in names if "--full" not in name and not name.startswith("real heads")]
@@ -282,14 +285,16 @@ with page.folded("Commands, draws and spreads"):
 #   different. GPT-2's initial weights give q and k another deviation, so its map is another one.
 #   With many equal keys, or with heavy tails, the numbers are others.
 # - The correlated key of figure 4 is a model of a key that fits, and not a trained one.
-# - Figures 1 to 4 have one layer. The tasks of the others are toys: the GPT of figure 7 learns to
-#   repeat tokens, with Adam at one rate.
+# - Figures 1 to 4 have one layer. The tasks that are trained here are toys: the GPT of figure 7
+#   learns to repeat tokens, with Adam at one rate.
+# - The gradients are those of single queries. Those of the keys, the values and the weights W_Q and
+#   W_K, which are sums over queries, are not measured.
 # - The laws are for large s: at d_k = 64 the mean is still 10 to 35 % below its limit with 5 to
 #   1,024 keys (chapter 16). The -ρ of the mean square is derived for many keys only.
 # - Each demo draws its own numbers, so `scaling` and `why_half` show others.
 
 # %% References
-# What of each was read is said beside it, mostly an abstract. There we did not find ρ at a finite
+# What was read of most is said beside it, often an abstract. There we did not find ρ at a finite
 # number of keys, or the gradient if one key stands out.
 
 with page.folded("What was read"):

@@ -104,13 +104,13 @@ page.table(
         ]
         for m in FITS[::2]
     ],
-    caption=f"‖∂L/∂q‖ at d_k = {D_KS[-1]}, if one key stands out by m. Chapter 16 derives where "
+    caption=f"‖∂L/∂q‖ at d_k = {D_KS[-1]}, if one key stands out by m. Chapter 16 has where "
     "the two means are equal: near m = 4 for 64 keys",
 )
 before, after = (out[m, 0.0].mean / out[m, 0.5].mean for m in (0.0, 6.0))
 page.say(
     f"Without a scale the mean is {before:.0f} times larger while no key fits, and "
-    f"{after:.0e} times as large at m = 6. So the gradients are unequal while no key fits, and "
+    f"{after:.0e} times as large at m = 6. So the mean is larger while no key fits, and "
     "gone where one fits by that much. (Chapter 16.8 has what a trained head keeps.)"
 )
 page.marks.at_least("mean at d_k = 1024, no scale over 1/√d_k, m = 0", before, 5.0, ".1f")
@@ -182,7 +182,7 @@ page.figure(
     hill,
     "hill",
     alt="All medians over the standard deviation s of the scores lie on one hill, whose top is "
-    "near s = 6. With a = ½ all nine are at s = 1.",
+    "between s = 5 and 6. With a = ½ all nine are at s = 1.",
     caption="All 189 medians over s, the standard deviation of the scores: with a = ½ (black) the "
     "nine of them are at one place",
 ).place = "below"
@@ -194,10 +194,10 @@ page.figure(
 # long. And J depends on nothing but the scores. So d_k and *a* matter through s alone.
 #
 # Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and the
-# gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight on one key,
-# J is nearly 0, and so is the gradient of the typical query. The few queries whose best two keys
-# are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so one mean
-# over all queries hides the dead ones.
+# gradient grows like s. The top is between 5 and 6. Beyond it softmax puts nearly all weight on one
+# key, J is nearly 0, and so is the gradient of the typical query. The few queries whose best two
+# keys are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so one
+# mean over all queries hides the dead ones.
 
 below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
 second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
@@ -217,7 +217,7 @@ page.say(
 )
 page.say(
     "So it is algebra that the exponent is ½. It follows if the entries of q and k are independent "
-    "and have variance 1, and the measurement tests the code and this assumption: from d_k = 16 to "
+    "and have variance 1, and the measurement tests the code: from d_k = 16 to "
     f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}."
 )
 page.say(
@@ -238,9 +238,9 @@ page.say(
 
 page.say(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
-    "the same gradients. Without a scale the gradients are more unequal, and whether a typical one "
-    "is larger or smaller depends on d_k and on the number of keys: it vanishes only where d_k is "
-    "large for that number. An exponent above ½ weakens all queries alike. This holds before a key "
+    "nearly the same gradients. Without a scale the gradients are more unequal, and whether a "
+    "typical one is larger or smaller depends on d_k and on the number of keys: it "
+    "vanishes only where d_k is large for that number. An exponent above ½ weakens all queries alike. This holds before a key "
     "fits, for independent entries of variance 1. Without a scale the gradients vanish where one "
     "fits by much. The demo `recall` trains a head with and without the scale."
 )

@@ -21,8 +21,8 @@ FINDINGS = (  # sentences of chapter 16, where a test finds them
     "A product q·k is a sum of d_k independent terms of mean 0 and variance 1, so Var(q·k) = d_k.",
     "At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the "
     "scale, except with a handful of keys.",
-    "So without the scale a head's query gradients are unequal before it has found its key, and "
-    "after that most queries get next to none.",
+    "So from variance 1, without the scale, a head's query gradients are unequal before it has "
+    "found its key, and after that most queries get next to none.",
 )
 
 
