@@ -145,8 +145,8 @@ class Map:
                 f"a cell in which it is less than {UNEQUAL} times as large",
             ],
             [
-                f"The medians are equal about where {TIE:.2f} s exp(-s δ) has fallen, with the median "
-                "gap δ, to the median with the scale",
+                f"The medians are equal about where {TIE:.2f} s exp(-s δ), δ the median gap, "
+                "has fallen to the median with the scale",
                 f"d_k measured and derived: {self.law_and_contour()}",
                 repeats,
                 f"a number of keys for which the two are more than {CONTOUR} times apart",
