@@ -241,8 +241,8 @@ page.say(
     "nearly the same gradients. Without a scale the gradients are more unequal, and whether a "
     "typical one is larger or smaller depends on d_k and on the number of keys: it vanishes only "
     "where d_k is large for that number. An exponent above ½ weakens all queries alike. This "
-    "holds before a key fits, for independent entries of variance 1. Without a scale the "
-    "gradients vanish where one fits by much. The demo `recall` trains a head with and without the scale."
+    "holds before a key fits, for independent entries of variance 1. Without a scale the gradients "
+    "vanish where one fits by much. The demo `recall` trains a head with and without the scale."
 )
 page.end()
 
