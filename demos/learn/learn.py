@@ -28,8 +28,8 @@ While a learner's code runs, our solutions and checks can neither be imported no
 tampered. This finds a file that changes the check. It does not find whoever copies our lines, or
 finds the check by walking through the frames that call their function.
 
-With exercises of your own, which lie in the folder COURSE (demos/learn/exercises/__init__.py says
-how they are written):
+With exercises of your own, which lie in the folder COURSE (`demos/learn/exercises/__init__.py`
+says how they are written):
 
     python -m demos learn grade --course COURSE            # does each check accept your own lines?
     python -m demos learn init FOLDER --course COURSE      # a learner's folder; then as above

@@ -324,7 +324,7 @@ TASKS = {
             "give a class exercises of your own",
             "In a terminal. The folder `course` holds `exercises/c01_mean.py`, with your lines "
             "between `# Your lines begin.` and `# Your lines end.`, and `checks/c01_mean.py`, with "
-            "three hints and a function. demos/learn/exercises/__init__.py has the whole format. "
+            "three hints and a function. `demos/learn/exercises/__init__.py` has the whole format. "
             "The first command tries each check on your lines, and on what a learner gets.",
             """
             python -m demos learn grade --course course
