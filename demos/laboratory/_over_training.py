@@ -215,7 +215,8 @@ class OverATraining:
             caption=f"Figure 7, from {self.source}. Left and middle: a point is a head; circles "
             "are in block 1, squares in block 2; filled: more than half of its weight is "
             "at one place. Ratios below 10⁻⁶, which are rounding, are drawn there. At step 0 from "
-            f"GPT-2's .02 s is at most {WITHOUT['0.02']:.2f}, where the ratio has to be near √64. "
+            f"GPT-2's .02, with d_model = 128, s is at most {WITHOUT['0.02']:.2f}, where the ratio "
+            "has to be near √64. "
             f"Right: mean ± one standard deviation; not done after {LIMIT} counts as {LIMIT}.",
         ).place = "below"
         with page.folded("The heads at each step, and the race"):
