@@ -2,6 +2,7 @@
 
 import gc
 import re
+import signal
 import sys
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_spoiled_file_is_answered_as_in_the_terminal(tmp_path, text):
 
 @pytest.mark.parametrize("clock", CLOCKS, ids=lambda clock: clock.__name__)
 def test_a_loop_that_never_ends_is_stopped_in_its_line(tmp_path, clock):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell turns it off for a `&`)
     text = filled("e01_slope", "while True:\n    x = x + h")
     found, _ = check("e01_slope", text, clock=clock, seconds=0.5)
     said = found["said"]
