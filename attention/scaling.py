@@ -10,10 +10,9 @@ larger is the share of the weight that softmax puts on a few keys, and at last o
 
 That the gradients vanish is true of most queries of a head that has found its key. Before, the
 gradient of a typical query may vanish or grow, and the mean over queries does not vanish: this
-chapter says when.
-Take one query q as a column. Its scores are z = scale · K q, and its weights p = softmax(z).
-Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q = scale · Kᵀ
-∂L/∂z (chapter 11). Together:
+chapter says when. Take one query q as a column. Its scores are z = scale · K q, and its weights p =
+softmax(z). Softmax passes back ∂L/∂z = J ∂L/∂p (chapter 3.6), and the product passes back ∂L/∂q =
+scale · Kᵀ ∂L/∂z (chapter 11). Together:
 
     ∂L/∂q = scale · Kᵀ J ∂L/∂p        J = diag(p) - p pᵀ
 

@@ -13,8 +13,7 @@ The chapters, and the folders of more chapters. A folder's `__init__.py` lists i
 
 A tool, `runs`, has files, saving a run, the memory of a process, and sweeps over many settings.
 Chapters 11 to 16 are in the package `attention`. Demos, exercises and tests are in the project's
-folder alone, not in a wheel.
-The names below stand in the order a reader meets them.
+folder alone, not in a wheel. The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)

@@ -256,12 +256,13 @@ class Hill:
 
     def __init__(self, rows, raw, repeats=1):
         """Take the rows of a hill, the repeats of a scale one after the other, and of the map."""
-        self.lines = [(spread_of_scores(row), row) for row in averaged(rows)]
+        means = averaged(rows)
+        self.lines = [(spread_of_scores(row), row) for row in means]
         self.repeats = repeats
         self.raw = [row for row in raw if row.a == 0 and row.d_k >= 16]
         self.scaled = [row for row in raw if row.a == 0.5 and row.d_k >= 16]
         self.keys = sorted({row.keys for row in rows})
-        self.tops = {n: top(medians(averaged(rows), n)) for n in self.keys}
+        self.tops = {n: top(medians(means, n)) for n in self.keys}
         self.errors = {}
         for n in self.keys:
             tops = [top(medians(rows[repeat::repeats], n)) for repeat in range(repeats)]

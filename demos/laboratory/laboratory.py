@@ -156,8 +156,8 @@ picture = page.figure(
     "summary",
     alt="Left above: the median is a hill over the spread of the scores, with its top at s = "
     f"{hill.said_tops()}. Right above: the mean without the scale over that with it falls below 1 "
-    f"at m = {fits.said_equal()}. Below: over the training "
-    f"of a small GPT it falls in {gpt.said_falls()}.",
+    f"at m = {fits.said_equal()}. Below: over the training of a small GPT "
+    f"it falls in {gpt.said_falls()}.",
     caption="The report in three pictures. Dots are measured. Dashed lines are derived for large "
     "s, and right above divided by the measured mean with the scale. Left above is d_k = 256, and "
     f"bars are at s = {TOP} ρ, which is measured. Below, a point is a head of figure 7: filled if "

@@ -65,6 +65,7 @@ from demos.learn.exercises import (
 from minigrad.runs.saving import write_whole
 
 SECONDS = 1  # of a run
+COMMAND = "python -m demos learn"
 POLL = 0.2  # seconds between two looks at the files
 KEPT = ".minigrad-learn.json"  # of each solved exercise a hash; how many hints were shown
 NOTHING = json.dumps({"solved": {}, "hints": {}})
@@ -149,13 +150,14 @@ def init(text, file=None, course=None):
     other = next(folder.iterdir(), None)
     if other and not (folder / KEPT).exists():
         stop(f"{text} has other files in it, such as {other.name}: choose a new or empty folder")
-    command = f"python -m demos learn --in {shlex.quote(str(folder))}"
+    command = f"{COMMAND} --in {shlex.quote(str(folder))}"
     if course:
-        open_course(course)
+        exercises = open_course(course)
         if (folder / KEPT).exists() and not (folder / COURSE).exists():
             stop(f"{text} has exercises of the book in it: choose a new or empty folder")
         write_whole(folder / COURSE, str(Path(course).expanduser().resolve()))
-    exercises = exercises_of(folder)
+    else:
+        exercises = exercises_of(folder)
     texts = {KEPT: NOTHING}
     texts |= {"README.txt": README.format(command=command)}
     texts |= {f"{name}.py": loaded.get(name, stub(name)) for name in exercises}
@@ -254,12 +256,12 @@ def first(folder, names):
     return next((name for name in names if not solved(folder, name)), names[-1])
 
 
-def watch(folder, again, names):
-    """Check, and check again whenever a file has been saved, until all is solved or Ctrl-C."""
+def watch(folder, again, names, exercises):
+    """Check, and check again whenever an exercise has been saved, until all is solved or Ctrl-C."""
     seen = None
     try:
         while True:
-            now = {name: hashed(folder, name) for name in exercises_of(folder)}
+            now = {name: hashed(folder, name) for name in exercises}
             if now != seen:
                 seen = now
                 if go_on(folder, again, names, watched=True):
@@ -307,9 +309,8 @@ def save(folder, file):
     print(f"{file}: {len(texts)} exercises, {len(done)} of them solved. A page's Load reads it.")
 
 
-def progress(folder):
+def progress(folder, exercises):
     """Print every exercise, with a mark if it is solved."""
-    exercises = exercises_of(folder)
     done = [name for name in exercises if solved(folder, name)]
     for group, names in (GROUPS if exercises == EXERCISES else {"": exercises}).items():
         print(group)
@@ -326,18 +327,18 @@ def progress(folder):
 
 def grade_class(chosen, form):
     """Grade the folders of a class, or a course's own lines; return True if all is solved."""
-    again = "python -m demos learn"
     others = (chosen.folder, chosen.watch, chosen.hint, chosen.solution, chosen.save)
     if any((*others, chosen.load, chosen.list)):
-        stop(f"grade takes folders, --path, -j, and --csv or --json: {again} grade FOLDER…")
+        stop(f"grade takes folders, --path, -j, and --csv or --json: {COMMAND} grade FOLDER…")
     if len(chosen.words) == 1 and not chosen.course:
-        stop(f"grade needs folders, or --course for its own lines: {again} grade FOLDER…")
+        stop(f"grade needs folders, or --course for its own lines: {COMMAND} grade FOLDER…")
     if chosen.course and chosen.path:
         stop("--path is eight exercises of the book: --course takes all of a course")
     if chosen.j is not None and chosen.j < 1:
         stop(f"-j {chosen.j} is not a number of checks: write 1 or more")
     names = PATH if chosen.path else EXERCISES
-    names = open_course(chosen.course) if chosen.course else names
+    if chosen.course:
+        names = open_course(chosen.course)
     # Without folders the course's own lines are graded: does each check accept them, and refuse
     # what the learner gets?
     with tempfile.TemporaryDirectory() as ours:
@@ -350,7 +351,7 @@ def grade_class(chosen, form):
 def main():
     """Do what the options say."""
     title_line, *_ = __doc__.splitlines()
-    parser = argparse.ArgumentParser(prog="python -m demos learn", description=title_line)
+    parser = argparse.ArgumentParser(prog=COMMAND, description=title_line)
     parser.add_argument(
         "words",
         nargs="*",
@@ -371,7 +372,7 @@ def main():
         what.add_argument(f"--{form}", action="store_true", help=f"with grade: {help}")
     parser.add_argument("-j", type=int, metavar="N", help="with grade: N checks at a time")
     chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
-    again = "python -m demos learn"
+    again = COMMAND
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
             stop(f"init takes one folder: {again} init FOLDER")
@@ -406,13 +407,13 @@ def main():
     if chosen.save:
         save(folder, chosen.save)
     elif chosen.list:
-        progress(folder)
+        progress(folder, exercises)
     elif chosen.hint:
         hint(folder, first(folder, names), again)
     elif chosen.solution:
         compare(folder, first(folder, names))
     elif chosen.watch:
-        watch(folder, again, names)
+        watch(folder, again, names, exercises)
     else:
         return go_on(folder, again, names)
     return True

@@ -712,8 +712,8 @@ def classes(tmp_path, monkeypatch):
 
 
 STATES = {
-    "one/ann": ["solved", "not yet", "error", *["missing"] * 21],
-    "two/ann": ["tampered", *["missing"] * 23],
+    "one/ann": ["solved", "not yet", "error"] + ["missing"] * 21,
+    "two/ann": ["tampered"] + ["missing"] * 23,
     "empty": ["missing"] * 24,
 }
 

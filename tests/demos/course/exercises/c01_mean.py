@@ -8,7 +8,7 @@ import numpy as np
 
 
 def gradient(x):
-    """How much the mean grows with each number."""
+    """Return how much the mean grows with each number."""
     # Your lines begin.
     return np.full(x.shape, 1 / x.size)
     # Your lines end.

@@ -6,7 +6,7 @@ gradient(x) → (N,), the gradient of (x ** 2).sum() for x
 
 
 def gradient(x):
-    """How much the sum of squares grows with each number."""
+    """Return how much the sum of squares grows with each number."""
     # Your lines begin.
     return 2 * x
     # The learner gets:
