@@ -117,9 +117,11 @@ def gradcheck(
         try:
             return Report(tuple(compare(claims, order, rtol, rng)))
         except GradientError as error:
-            from minigrad.checks.explaining import explained  # (needed only if a check fails)
+            wrong = error
+        from minigrad.checks.explaining import explained  # (needed only if a check fails)
 
-            raise explained(error, claims, rtol, rng) from None
+        # Raised out here, the error has no context: that refers to f, which cannot be pickled.
+        raise explained(wrong, claims, rtol, rng)
 
 
 # ---------------------------------------------------- A first reading may stop here.
