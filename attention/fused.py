@@ -98,7 +98,7 @@ from attention.scaled_dot_product import (
 from minigrad import Tensor, as_number, fused
 
 Array = np.ndarray[Any, Any]
-IN_THE_CACHE = 2**16  # numbers
+IN_THE_CACHE = 2**17  # numbers
 
 
 def fused_attention(
