@@ -54,7 +54,7 @@ The definition has the steps of chapter 11's `attention`. It computes the second
 everything under `unfused()` (chapter 1.3).
 
 **In the cache.** A processor multiplies numbers faster than its memory delivers them. So an array
-of scores has about 2¹⁶ elements, which fit into the processor's cache, and each step writes into
+of scores has about 2¹⁷ elements, which fit into the processor's cache, and each step writes into
 the array of the step before. Where T and S are short, one array holds the scores of several members
 of the batch (a member is one head of one sequence). The keys come first in it, (C, R): the
 maximum over the keys then compares whole rows, and the sum over the keys is a product with ones.

@@ -234,7 +234,7 @@ TASKS = {
             "train in float32",
             "The model decides, since its parameters do: arrays of data become float32 beside them "
             "(chapter 7.1). Call it before you make the optimizer. In place of float64: "
-            "time 0.64, memory 0.50.",
+            "time 0.62, memory 0.50.",
             """
             model.astype(np.float32)
             optimizer = AdamW(model.parameters(), lr=1e-3)
@@ -243,7 +243,7 @@ TASKS = {
         Task(
             "keep memory from one step to the next",
             "Freed memory stays with the program, so the system need not clear it again. Call it "
-            "once, before the first step. In float32: time 0.81, memory 1.00.",
+            "once, before the first step. In float32: time 0.80, memory 1.00.",
             """
             keep_memory()  # returns in words whether this system can do so
             """,
@@ -252,8 +252,8 @@ TASKS = {
         Task(
             "choose the number of threads",
             "NumPy's BLAS reads the number when NumPy is imported, so these lines come first. "
-            "Without them BLAS takes every core, which is faster only on an idle machine. Every "
-            "core of a busy one in place of one: time 8.94, memory 1.00.",
+            "Without them BLAS takes every core, which is faster only on an idle machine. There, "
+            "with two cores in place of one: time 0.82, memory 1.00.",
             """
             import os
             os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -263,7 +263,7 @@ TASKS = {
         Task(
             "attend to thousands of positions",
             "The same result without an array of T² numbers (chapter 12). Models do so unless they "
-            "get `attend=attention`. With 512 positions: time 0.86, memory 0.41.",
+            "get `attend=attention`. With 512 positions: time 0.80, memory 0.41.",
             """
             x = rng.standard_normal((512, 16))
             y = fused_attention(x, x, x, mask=causal_mask(512))
@@ -273,7 +273,7 @@ TASKS = {
             "train with less memory",
             "Each block keeps only its input, and is computed again on the way back, with the same "
             "dropout. `gpt2(…, recompute=True)` makes a model that does so (chapter 15.2). "
-            "With four blocks: time 1.42, memory 0.36.",
+            "With four blocks: time 1.48, memory 0.36.",
             """
             for block in model.blocks:
                 block.recompute = True
@@ -283,7 +283,7 @@ TASKS = {
         Task(
             "train on a batch that is too large for the memory",
             "Gradients of parts add up to the gradient of the whole, since `backward` adds. In "
-            "four parts: time 1.07, memory 0.28.",
+            "four parts: time 1.15, memory 0.28.",
             """
             optimizer.zero_grad()
             for part in np.split(np.arange(4), 2):

@@ -242,9 +242,9 @@ _FAR = 10.0  # from |x| = 10 on tanh(u) is rounded to ±1, so x is cut off there
 def gelu_tanh(x, /):
     """y = x s with s = ½ (1 + tanh u), u = √(2/π) (x + 0.044715 x³): GELU as GPT-2 computes it.
 
-    s is near Φ(x), the probability that a standard normal number is below x (see `gelu`, chapter
-    6.1). As tanh u = (exp(u) - exp(-u))/(exp(u) + exp(-u)), s is the sigmoid of 2u, and has the
-    slope s (1 - s) 2u′. With e = exp(-2u) and r = 1 - s the product rule gives
+    s is near Φ(x), the probability that a standard normal number is below x (see `gelu`,
+    chapter 6.1). As tanh u = (exp(u) - exp(-u))/(exp(u) + exp(-u)), s is the sigmoid of 2u, and has
+    the slope s (1 - s) 2u′. With e = exp(-2u) and r = 1 - s the product rule gives
 
         s = 1/(1 + e)        r = e/(1 + e)
         y′ = s + x s r 2u′ = 1 - r + y r 2u′        u′ = √(2/π) (1 + 0.134145 x²)
@@ -258,7 +258,7 @@ def gelu_tanh(x, /):
     r, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, r_part, y_part = flat[part], r[part], y[part]
-        with np.errstate(over="ignore", invalid="ignore"):  # (where e is ∞, y is -0)
+        with np.errstate(over="ignore", invalid="ignore"):  # (where e is ∞, y is -0, as it should)
             np.multiply(x_part, x_part, out=r_part)
             r_part *= -2 * _ROOT * 0.044715
             r_part -= 2 * _ROOT
