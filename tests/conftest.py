@@ -20,7 +20,7 @@ from hypothesis import settings
 # chapter 16 took 17 s with two of them, and 0.6 with one. (NumPy reads this when it is imported.)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-collect_ignore = ["demos/course"]  # (its exercises and checks are files of one name each)
+collect_ignore = ["demos/course"]  # (an exercise and its check have one name)
 
 settings.register_profile("here", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)

@@ -59,7 +59,7 @@ BREAKS: dict[tuple[str, str], tuple[Break, ...]] = {
         Break("do not sum at all", "    if extra:", "    if False:"),
     ),
     ("minigrad.ops.fused", "layer_norm"): (
-        Break("forget that μ moves", "h -= _mean(h)", "pass"),
+        Break("forget that μ moves", "h -= h.mean(axis=-1, keepdims=True)", "pass"),
         Break("forget that σ moves", "h -= n * along", "pass"),
         Break("forget the gain", "h = g * gain", "h = 1 * g"),
         Break("forget to divide by σ", "h /= sigma", "pass"),

@@ -252,8 +252,8 @@ TASKS = {
         Task(
             "choose the number of threads",
             "NumPy's BLAS reads the number when NumPy is imported, so these lines come first. "
-            "Without them BLAS takes every core, which is faster only on an idle machine. There, "
-            "with two cores in place of one: time 0.82, memory 1.00.",
+            "Without them BLAS takes every core. On a busy machine a step then takes several times "
+            "as long. On an idle one, with two cores in place of one: time 0.82, memory 1.00.",
             """
             import os
             os.environ["OPENBLAS_NUM_THREADS"] = "1"

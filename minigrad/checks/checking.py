@@ -120,7 +120,8 @@ def gradcheck(
             wrong = error
         from minigrad.checks.explaining import explained  # (needed only if a check fails)
 
-        # Raised out here, the error has no context: that refers to f, which cannot be pickled.
+        # Raised inside `except`, the new error would have the first one as its context. That one
+        # refers to f, which often cannot be pickled.
         raise explained(wrong, claims, rtol, rng)
 
 

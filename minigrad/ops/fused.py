@@ -75,7 +75,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     array([[-1., 11.]])
     """
     x = floats(x)
-    n = x - _mean(x)
+    n = x - x.mean(axis=-1, keepdims=True)
     sigma = _root_mean_square(n, eps)
     n /= sigma
 
@@ -84,17 +84,12 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
         if needs[0]:
             h = g * gain
             along = np.vecdot(h, n)[..., None] / n.shape[-1]
-            h -= _mean(h)
+            h -= h.mean(axis=-1, keepdims=True)
             h -= n * along
             h /= sigma
         return h, g * n if needs[1] else None, g if needs[2] else None
 
     return n * gain + bias, backward
-
-
-def _mean(x):
-    """Return the mean of each row. (A product with ones is the fastest sum that there is.)"""
-    return np.vecdot(x, np.ones(x.shape[-1], x.dtype))[..., None] / x.shape[-1]
 
 
 def _root_mean_square(x, eps):
@@ -139,7 +134,8 @@ def linear(x, w, b, /):
     """Y = X W + b, for the rows of X.   (…, d_in), (d_in, d_out), (d_out,) → (…, d_out)
 
     The rules of `matmul` and `add`, for all rows of a batch in one product. b was copied to every
-    row, so its gradient is the sum of the rows of G: a product with a row of ones.
+    row, so its gradient is the sum of the rows of G: a product with a row of ones, the fastest sum
+    that there is.
 
         ∂L/∂X = G Wᵀ        ∂L/∂W = Xᵀ G        ∂L/∂b = (1 … 1) G
 
@@ -175,7 +171,7 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
 
     A forbidden z counts as -∞, and exp(-∞) is 0. That breaks in a row with nothing else: -∞ - (-∞)
     is NaN. Such a row is 0 everywhere, and gets no gradient. In the others the VJP is softmax's
-    (chapter 3.6), with a g of 0 where z was forbidden:
+    (chapter 3.6). There y is 0 where z was forbidden, so g does not count there:
 
         ∂L/∂z = y ⊙ (g - ⟨g, y⟩)
 
@@ -204,25 +200,24 @@ def _composed_masked_softmax(z, /, mask):
 
 @fused(definition=_composed_masked_softmax, name="masked_softmax")
 def _masked_softmax(z, /, mask):
-    # Of a number and NaN fmin takes the number. It is several times faster than `where`.
+    # Of a number and NaN fmin takes the number. Where the mask is smaller than z, this takes a
+    # seventh to a half of the time of np.where(mask, z, -np.inf).
     y = np.fmin(z, np.where(mask, z.dtype.type(np.nan), z.dtype.type(-np.inf)))
     if y.size:
         y -= np.maximum(y.max(axis=-1, keepdims=True), np.finfo(z.dtype).min)  # (-∞ if no key)
         np.exp(y, out=y)
-        total = np.vecdot(y, np.ones(y.shape[-1], y.dtype))[..., None]
-        total = np.where(mask.any(axis=-1, keepdims=True), total, 1)
+        total = np.where(mask.any(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True), 1)
         y /= total
         if np.isnan(total).any():
             y[~np.broadcast_to(mask, y.shape)] = 0
 
     def backward(g, y, needs):
-        with np.errstate(invalid="ignore"):
-            average = np.vecdot(g, y)[..., None]
-            found = g - average
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = g - np.vecdot(g, y)[..., None]
             found *= y
-        if np.isfinite(average).all():
+        if np.isfinite(found).all():
             return (found,)
-        # g or y is not finite. Whatever g is where the mask is False, the gradient there is 0.
+        # Whatever number g or z is where the mask is False, the gradient there is 0.
         g = np.where(mask, g, 0)
         return (np.where(mask, y * (g - np.vecdot(g, y)[..., None]), 0),)
 
@@ -243,8 +238,8 @@ def gelu_tanh(x, /):
     """y = x s with s = ½ (1 + tanh u), u = √(2/π) (x + 0.044715 x³): GELU as GPT-2 computes it.
 
     s is near Φ(x), the probability that a standard normal number is below x (see `gelu`,
-    chapter 6.1). As tanh u = (exp(u) - exp(-u))/(exp(u) + exp(-u)), s is the sigmoid of 2u, and has
-    the slope s (1 - s) 2u′. With e = exp(-2u) and r = 1 - s the product rule gives
+    chapter 6.1). As tanh u = (exp(u) - exp(-u))/(exp(u) + exp(-u)), s is the sigmoid of 2u, and its
+    slope is s (1 - s) 2u′. With e = exp(-2u), and r for 1 - s, the product rule gives
 
         s = 1/(1 + e)        r = e/(1 + e)
         y′ = s + x s r 2u′ = 1 - r + y r 2u′        u′ = √(2/π) (1 + 0.134145 x²)
@@ -258,7 +253,7 @@ def gelu_tanh(x, /):
     r, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, r_part, y_part = flat[part], r[part], y[part]
-        with np.errstate(over="ignore", invalid="ignore"):  # (where e is ∞, y is -0, as it should)
+        with np.errstate(over="ignore", invalid="ignore"):  # (where e is ∞, the true y is within 1e-37 of 0)
             np.multiply(x_part, x_part, out=r_part)
             r_part *= -2 * _ROOT * 0.044715
             r_part -= 2 * _ROOT
@@ -274,12 +269,13 @@ def gelu_tanh(x, /):
         space = np.empty(min(_AT_ONCE, flat.size), flat.dtype)
         for part in _parts(flat):
             x_part, r_part, f = flat[part], r[part], slope[part]
-            np.multiply(y[part], r_part, out=f)  # 0 where |x| is large: x² could overflow there
-            with_x_squared = np.multiply(f, x_part, out=space[: len(f)])
-            with_x_squared *= x_part
-            with_x_squared *= 2 * _ROOT * 0.134145
+            # y r first: it is 0 where |x| is so large that x² would overflow.
+            np.multiply(y[part], r_part, out=f)
+            squared_term = np.multiply(f, x_part, out=space[: len(f)])
+            squared_term *= x_part
+            squared_term *= 2 * _ROOT * 0.134145
             f *= 2 * _ROOT
-            f += with_x_squared  # y r 2u′
+            f += squared_term  # y r 2u′
             f += 1
             f -= r_part
             f *= g[part]
@@ -289,7 +285,8 @@ def gelu_tanh(x, /):
 
 
 # Each of many steps over a large array reads it from memory and writes it back. A part of 2¹⁶
-# numbers stays in the processor's cache between the steps: half the time for a million numbers.
+# numbers stays in the processor's cache between the steps. For a million numbers of float64 this
+# takes about .7 of the time.
 _AT_ONCE = 2**16
 
 
