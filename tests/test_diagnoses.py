@@ -227,7 +227,7 @@ def test_a_wrong_fused_value_names_its_rule():
 
 def test_an_error_can_be_pickled_with_its_diagnoses():
     error = error_of(rule(np.exp, lambda g, y, x: -g * y), A)
-    assert error.__cause__ is error.__context__ is None  # (Dask's workers pickle an error with these)
+    assert error.__cause__ is error.__context__ is None  # (Dask pickles these, too)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.order, copy.rule, copy.input) == (str(error), 1, "suspect", 0)
     assert copy.diagnoses == error.diagnoses != ()

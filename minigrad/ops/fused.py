@@ -253,7 +253,8 @@ def gelu_tanh(x, /):
     r, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, r_part, y_part = flat[part], r[part], y[part]
-        with np.errstate(over="ignore", invalid="ignore"):  # (where e is ∞, the true y is within 1e-37 of 0)
+        # (e may be ∞. Then y is -0, and the true one is nearer to 0 than 1e-37.)
+        with np.errstate(over="ignore", invalid="ignore"):
             np.multiply(x_part, x_part, out=r_part)
             r_part *= -2 * _ROOT * 0.044715
             r_part -= 2 * _ROOT
