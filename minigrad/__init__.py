@@ -29,9 +29,7 @@ from minigrad.engine.recomputing import recompute
 from minigrad.engine.safety import detect_anomaly
 from minigrad.engine.options import as_number
 from minigrad.ops import *
-from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
-from minigrad.functional import __all__ as _functions
 from minigrad.functional import table as _table  # noqa: F401 (it fills chapter 1.4's tables)
 from minigrad.engine.hints import refuse_name as _refuse_name
 from minigrad.checks.differences import numerical_gradient
@@ -77,8 +75,6 @@ __all__ = [
     "recompute",
     "detect_anomaly",
     "as_number",
-    # (abs, max, min and sum are there as well; `from minigrad import *` leaves Python's in place)
-    *sorted({*_primitives, *_functions} - {"abs", "max", "min", "sum"}),
     "numerical_gradient",
     "GradientError",
     "gradcheck",
@@ -92,3 +88,17 @@ __all__ = [
     "checkpoint_facts",
     "keep_memory",
 ]
+# Those of `ops` and `functional`, as a list, since type checkers do not compute one. (abs, max, min
+# and sum are there as well; `from minigrad import *` leaves Python's in place.)
+__all__ += [
+    "add", "astype", "binary_cross_entropy_with_logits", "broadcast_to", "clip", "concatenate",
+    "cos", "cross_entropy", "cumsum", "diagonal", "divide", "dot", "dropout", "einsum",
+    "embedding", "erf", "exp", "expand_dims", "expm1", "flip", "gelu", "gelu_tanh", "getitem",
+    "layer_norm", "linear", "log", "log1p", "log_softmax", "logaddexp", "logsumexp",
+    "masked_softmax", "matmul", "maximum", "mean", "minimum", "moveaxis", "mse", "multiply",
+    "negative", "norm", "one_hot", "outer", "pad", "positive", "power", "prod", "ravel", "relu",
+    "repeat", "reshape", "rms_norm", "roll", "rotate_pairs", "scatter_add", "sigmoid", "sign",
+    "silu", "sin", "sinh", "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze",
+    "stack", "std", "subtract", "swapaxes", "take", "take_along_axis", "tanh", "tile",
+    "transpose", "tril", "triu", "var", "where",
+]  # fmt: skip

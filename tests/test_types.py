@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import attention
+import minigrad.nn
+import minigrad.optim
+from minigrad import functional, ops
 from tests.test_readme import BLOCKS
 
 pytest.importorskip("mypy", reason="types are checked by mypy")
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = (minigrad, minigrad.nn, minigrad.optim, attention)
 OWN = """
 from collections.abc import Callable
 
@@ -91,6 +96,9 @@ def test_readmes_programs_and_a_users_own_pass_mypy_strict_and_its_mistakes_do_n
     assert len(rules) == 1 and strict(tmp_path, rules, "--allow-untyped-defs") == []
 
     others = {name: block for name, block in readme.items() if name not in rules}
+    starred = [f"from {package.__name__} import *" for package in PACKAGES]
+    names = [f"print({name})" for package in PACKAGES for name in package.__all__]
+    others["starred.py"] = "\n".join([*starred, *names])
     found = strict(tmp_path, {**others, "own.py": OWN + WRONG})
     revealed = re.findall('Revealed type is "(.*)"', "\n".join(found).replace(WHERE, ""))
     assert revealed == re.findall(r"^reveal_type\(.*\)  # (.*)$", OWN, re.MULTILINE)
@@ -100,3 +108,7 @@ def test_readmes_programs_and_a_users_own_pass_mypy_strict_and_its_mistakes_do_n
         assert line.partition("  # ")[2] in "".join(of_line)
         errors = [error for error in errors if error not in of_line]
     assert errors == []
+
+
+def test_a_star_brings_every_operation_but_those_that_python_has():
+    assert {*ops.__all__, *functional.__all__} - {*minigrad.__all__} == {"abs", "max", "min", "sum"}
