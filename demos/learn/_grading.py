@@ -34,7 +34,7 @@ MARKS = {
 
 
 class Row(NamedTuple):
-    """A folder as it was typed, its answers by exercise, and how many of them are solved."""
+    """A folder's name, its answers by exercise, and how many of them are solved."""
 
     folder: str
     answers: dict[str, Answer]
@@ -55,29 +55,30 @@ def graded(folder: Path, name: str) -> Answer:
         return Answer(False, f"{name}.py cannot be checked: {error.strerror}", state="error")
 
 
-def rows(folders: list[str], names: tuple[str, ...], jobs: int) -> Iterator[Row]:
+def rows(folders: dict[Path, str], names: tuple[str, ...], jobs: int) -> Iterator[Row]:
     """Yield the row of each folder as soon as its checks have ended, `jobs` of them at a time."""
     with ThreadPoolExecutor(jobs) as pool:
-        pairs = product(map(Path, folders), names)
+        pairs = product(folders, names)
         answers = pool.map(lambda pair: graded(*pair), pairs)
-        for folder in folders:
+        for called in folders.values():
             its = dict(zip(names, islice(answers, len(names)), strict=True))
-            yield Row(folder, its, sum(answer.solved for answer in its.values()))
+            yield Row(called, its, sum(answer.solved for answer in its.values()))
 
 
-def grade(texts: list[str], names: tuple[str, ...], *, jobs: int, form: str) -> bool:
+def grade(texts: dict[str, str], names: tuple[str, ...], *, jobs: int, form: str) -> bool:
     """Print a row for each folder as a table, "csv" or "json"; return True if all is solved.
 
-    Folders are told apart by the path that was typed; one that was typed twice has one row.
+    `texts` has each path as it was typed, and what its row is called. A folder that was typed twice
+    has one row.
     """
     folders: dict[Path, str] = {}
-    for text in texts:
-        folders.setdefault(Path(text).resolve(), text)
+    for text, called in texts.items():
+        folders.setdefault(Path(text).resolve(), called)
         if not Path(text).is_dir():
             stop(f"{text} is not a folder: grade takes the folders of the learners")
     write = {"csv": as_csv, "json": as_json}.get(form, as_table)
     is_solved = True
-    for row in write(rows([*folders.values()], names, jobs), names):
+    for row in write(rows(folders, names, jobs), names):
         is_solved = is_solved and row.solved == len(names)
     return is_solved
 

@@ -276,6 +276,8 @@ def main() -> NoReturn:
         check_of(used)
         stub(used)  # (which is remembered: its file is closed next)
     close_our_files(course)
+    if path.parent.is_dir():
+        os.chdir(path.parent)  # what a file writes beside itself is not written into the project
     signal.signal(signal.SIGINT, signal.default_int_handler)  # (a shell may have turned it off)
     with open(to, "wb", buffering=0) as out:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):

@@ -23,10 +23,11 @@ For a class:
 
 A row says of each exercise: solved, not yet, out of time, missing, error, or tampered. `-j 4` runs
 four checks at a time. The folders stay as they are: each check gets a copy of their Python files.
-While a learner's code runs, our solutions and checks can neither be imported nor opened, and after
+While a learner's code runs, it can neither import nor open our solutions and checks, and after
 "solved" the same process checks a wrong answer, too: a file that makes the check accept it is
-tampered. This finds a file that changes the check. It does not find whoever copies our lines, or
-finds the check by walking through the frames that call their function.
+tampered. This stops what is tried in passing. It does not stop a program that the learner's code
+starts, or a second name of a file of ours, and it does not find whoever pastes our lines, or
+changes the check for one answer alone.
 
 With exercises of your own, which lie in the folder COURSE (`demos/learn/exercises/__init__.py`
 says how they are written):
@@ -34,6 +35,8 @@ says how they are written):
     python -m demos learn grade --course COURSE            # does each check accept your own lines?
     python -m demos learn init FOLDER --course COURSE      # a learner's folder; then as above
     python -m demos learn grade FOLDER… --course COURSE
+
+In the row of your own lines, tampered means that the check accepts what the learner gets, too.
 """
 
 # %% Set-up
@@ -114,8 +117,11 @@ def headed(name):
 
 
 def hints_of(name):
-    """Return the three hints of an exercise."""
-    return check_of(name).HINTS
+    """Return the three hints of an exercise; stop with a sentence if a course's check has none."""
+    hints = getattr(check_of(name), "HINTS", ())
+    if not hints or isinstance(hints, str):
+        stop(f"checks/{name}.py has no HINTS = (where to look, the idea, nearly the line)")
+    return hints
 
 
 # %% The learner's folder
@@ -343,8 +349,11 @@ def grade_class(chosen, form):
     # what the learner gets?
     with tempfile.TemporaryDirectory() as ours:
         for name in [] if chosen.words[1:] else names:
+            hints_of(name)
             Path(ours, f"{name}.py").write_text(solution(name), "utf-8")
-        folders = chosen.words[1:] or [ours]
+        folders = {text: text for text in chosen.words[1:]} or {
+            ours: f"{chosen.course} (own lines)"
+        }
         return grade(folders, names, jobs=chosen.j or 1, form=form)
 
 

@@ -315,7 +315,7 @@ TASKS = {
         Task(
             "grade the exercises of a class",
             "In a terminal: a row for each learner's folder. Nothing is written into the folders. "
-            "`python -m demos learn --help` says how to read the rows.",
+            "The page of the demo `learn` says how to read the rows, and what is not found.",
             """
             python -m demos learn grade ann bob --csv
             """,

@@ -834,7 +834,29 @@ def test_a_check_that_accepts_what_the_learner_gets_is_found_by_its_author(tmp_p
         (tmp_path / "loose/checks" / f"{file.stem}_again.py").write_text(check)
     done = learn("grade", "--course", tmp_path / "loose", "--csv")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[1].endswith(",tampered,tampered,0")
+    assert done.stdout.splitlines()[1] == f"{tmp_path / 'loose'} (own lines),tampered,tampered,0"
+
+
+def test_a_check_without_hints_is_one_sentence_for_its_author_and_a_learner(tmp_path):
+    shutil.copytree(COURSE / "exercises", tmp_path / "mute/exercises")
+    (tmp_path / "mute/checks").mkdir()
+    for file in (tmp_path / "mute/exercises").glob("*.py"):
+        file.rename(file.with_stem(f"{file.stem}_mute"))
+        (tmp_path / f"mute/checks/{file.stem}_mute.py").write_text("check = print\n")
+    learn("init", tmp_path / "ann", "--course", tmp_path / "mute")
+    for words in (("grade", "--course", tmp_path / "mute"), ("--in", tmp_path / "ann", "--hint")):
+        done = learn(*words)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert "checks/c01_mean_mute.py has no HINTS = (where to look, " in done.stderr
+
+
+def test_what_a_file_writes_beside_itself_lands_beside_it_and_when_graded_in_its_copy(tmp_path):
+    file = tmp_path / "e01_slope.py"
+    file.write_text(f"open('beside.txt', 'w').close()\n{solution('e01_slope')}")
+    assert graded(tmp_path, "e01_slope").state == "solved"
+    assert {each.name for each in tmp_path.iterdir()} == {file.name}
+    assert run(file, "e01_slope").solved and (tmp_path / "beside.txt").is_file()
+    assert not (ROOT / "beside.txt").exists()
 
 
 @pytest.mark.parametrize(("files", "said"), WHAT.items())
