@@ -141,9 +141,11 @@ def choose(
         raise ValueError("no token can be chosen: a row of scores has a NaN, or no finite number")
     if temperature == 0:
         return np.asarray(np.argmax(logits, axis=-1))
-    if rng is None:
+    generators = rng if isinstance(rng, list | tuple) else [rng]
+    if not all(hasattr(generator, "random") for generator in generators):
         raise TypeError(
-            "drawing tokens needs rng=np.random.default_rng(seed); temperature=0 is greedy"
+            "drawing tokens needs rng=np.random.default_rng(seed), or a list of one for each row; "
+            f"temperature=0 is greedy: got rng={rng!r:.60}"
         )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).

@@ -224,6 +224,7 @@ masked_softmax(q, np.ones((3, 2), bool)) →
 masked_softmax(q, np.ones((2, 3))) → ValueError: and float64 \(2, 3\)
 masked_softmax(s, True) → ValueError: masked_softmax takes rows
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
+cross_entropy(q, [0, -100]) → ValueError: -100 counts for nothing if ignore_index=-100 is given
 cross_entropy(q, [0, 1], reduction="total") →
     ValueError: reduction is 'mean', 'sum' or 'none': got 'total'
 cross_entropy(q, [[0], [1]]) → ValueError: classes on the last axis.* the logits \(2, 3\)$

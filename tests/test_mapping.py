@@ -401,6 +401,20 @@ def test_a_setting_that_no_shape_shows_and_no_model_of_ours_has_is_refused(build
         build(config | other)
 
 
+@pytest.mark.parametrize(
+    ("build", "config", "name"),
+    [
+        (mapping.gpt2_from, GPT2_CONFIG, "n_embd"),
+        (mapping.gpt2_from, GPT2_CONFIG, "layer_norm_epsilon"),
+        (llama_from, LLAMA_CONFIG, "rms_norm_eps"),
+        (bert_from, BERT_CONFIG, "vocab_size"),
+    ],
+)
+def test_a_setting_that_is_missing_is_named(build, config, name):
+    with pytest.raises(ValueError, match=f"^this configuration has no {name}$"):
+        build({each: value for each, value in config.items() if each != name})
+
+
 @needs_torch
 def test_an_array_of_bfloat16_is_refused_by_its_name():
     with pytest.raises(TypeError, match=r"^a is in bfloat16, .* pass x.float\(\) of it$"):

@@ -6,6 +6,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from markupsafe import Markup
 
@@ -15,9 +16,14 @@ from demos.pages.text import MARKDOWN, inline, set_text
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
 
 
-def printed(text: str) -> str:
+def terminal_width() -> int:
+    """Return how wide a text in the terminal may be."""
+    return min(shutil.get_terminal_size().columns, 100)
+
+
+def printed(text: str, width: int | None = None) -> str:
     """Return Markdown for a terminal: in lines that fit, and without its marks."""
-    width = min(shutil.get_terminal_size().columns, 100)
+    width = width or terminal_width()
     paragraphs = []
     for part in re.split(r"\n\s*\n|\n(?=- )", text.strip("\n")):
         if not part.startswith("    "):
@@ -53,17 +59,30 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = 
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
-    """Return the same table for a terminal."""
+    """Return the same table for a terminal. Its widest column is as wide as the others allow."""
     texts, right = _cells(head, rows)
     plain = [[printed(cell) for cell in cells] for cells in texts]
-    widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
+    widths = _widths(plain)
+    widest = widths.index(max(widths))
+    too_much = sum(widths) + 3 * len(widths) - terminal_width()
+    if too_much > 0:
+        for cells, of_row in zip(plain, texts, strict=True):
+            cells[widest] = printed(of_row[widest], max(widths[widest] - too_much, 20))
+        widths = _widths(plain)
     lines = [printed(caption)] if caption else []
     for cells in plain:
-        line = ""
-        for cell, width, at_right in zip(cells, widths, right, strict=True):
-            line += "   " + (cell.rjust(width) if at_right else cell.ljust(width))
-        lines.append(line.rstrip())
+        for parts_of_row in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
+            line = ""
+            for part, width, at_right in zip(parts_of_row, widths, right, strict=True):
+                line += "   " + (part.rjust(width) if at_right else part.ljust(width))
+            lines.append(line.rstrip())
     return "\n".join(lines)
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
+    """Return the length of the longest line in each column."""
+    columns = zip(*rows, strict=True)
+    return [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
 
 
 def _cells(head: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[list[str]], list]:

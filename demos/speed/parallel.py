@@ -172,4 +172,5 @@ page.end()
 
 # %% Try it
 # - Let two words make a batch (`rows=2`), for three workers: what does the third do?
-# - Give `Crew` `wait=0`: what does the run say, and are the parameters still equal?
+# - Where workers die, give `Crew` three workers and `wait=0`: what does the run say, and are the
+#   parameters still equal?

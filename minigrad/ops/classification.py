@@ -129,6 +129,8 @@ def _truth(logits, targets, class_weights, ignore_index, label_smoothing, reduct
             )
     elif targets.shape == logits.shape[:-1]:
         counts = counts if ignore_index is None else targets != ignore_index
+        if ignore_index is None and (targets == -100).any():
+            raise ValueError("targets: -100 counts for nothing if ignore_index=-100 is given")
         integers_below(targets[counts], num_classes, "targets")
         truth = targets[..., None] == np.arange(num_classes)
         row_weights = counts if class_weights is None else counts * (truth @ class_weights)

@@ -11,7 +11,7 @@ from demos import options
 from demos.pages.content import saved
 from demos.pages.page import Page, page_alone
 from demos.pages.source import Source
-from demos.pages.tables import figure, inlined, printed, table
+from demos.pages.tables import columns, figure, inlined, printed, table
 from demos.pages.templates import fill, parts
 from demos.pages.text import inline, set_text
 from demos.site._book import Book
@@ -207,3 +207,12 @@ def test_a_text_is_escaped_wherever_it_stands():
         assert hard in unescape(html) and "<script>" not in html, place
     for html in (picture, places["slider"]):
         assert unescape(re.search('aria-label="([^"]*)"', html)[1]) == hard
+
+
+def test_a_long_cell_stays_in_its_column_of_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = columns(["when", "what is said", "far"], [["then", 20 * "word ", "0.5"]]).splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 60
+    begin = lines[0].index("what is said")
+    assert all(line[:begin].strip() in ("when", "then", "") for line in lines)
+    assert "".join(line[begin:] for line in lines).count("word") == 20
