@@ -144,8 +144,8 @@ def choose(
     generators = rng if isinstance(rng, list | tuple) else [rng]
     if not all(hasattr(generator, "random") for generator in generators):
         raise TypeError(
-            "drawing tokens needs rng=np.random.default_rng(seed), or a list of one for each row; "
-            f"temperature=0 is greedy: got rng={rng!r:.60}"
+            "drawing tokens needs rng=np.random.default_rng(seed), or a list of one for each row, "
+            f"and got {rng!r:.60}; temperature=0 is greedy"
         )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
