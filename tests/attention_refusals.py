@@ -111,7 +111,7 @@ generate(gpt.eval(), [[1]], 1, end=19) → ValueError: end must be a whole numbe
 generate(gpt.eval(), [[1]], 1, end=True) → ValueError: end must be …: got True
 generate(gpt.eval(), [[1.5]], 1) → TypeError: …rule 'same_kind'
 generate(gpt.eval(), [[1]], 1) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy
-generate(gpt.eval(), [[1]], 1, rng=3) → TypeError: drawing tokens needs …, and got 3; temp
+generate(gpt.eval(), [[1]], 1, rng=3) → TypeError: …, and got 3; temperature=0 is greedy
 generate(gpt.eval(), [[1, 2]], 30, temperature=0) → ValueError: …and the learned ones end at 10
 choose([[1.0], [np.nan]], temperature=0, rng=None) → ValueError: no token can be chosen…
 probabilities([[1.0]], temperature=0.0) → ValueError: a temperature to divide by is above 0: got 0.0
