@@ -141,12 +141,6 @@ def choose(
         raise ValueError("no token can be chosen: a row of scores has a NaN, or no finite number")
     if temperature == 0:
         return np.asarray(np.argmax(logits, axis=-1))
-    generators = rng if isinstance(rng, list | tuple) else [rng]
-    if not all(hasattr(generator, "random") for generator in generators):
-        raise TypeError(
-            "drawing tokens needs rng=np.random.default_rng(seed), or a list of one for each row, "
-            f"and got {rng!r:.60}; temperature=0 is greedy"
-        )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
     so_far = p.cumsum(axis=-1)  # the last is 1 but for rounding, and no draw may exceed it
@@ -261,7 +255,13 @@ def _beam_search(
 
 def _drawn(rng: Any, rows: int) -> Array:
     """Draw a number of [0, 1) for each row, from one generator or the row's own.   → (rows, 1)"""
-    if not isinstance(rng, list | tuple):
+    several = isinstance(rng, list | tuple)
+    if not all(hasattr(generator, "random") for generator in (rng if several else [rng])):
+        raise TypeError(
+            "drawing tokens needs rng=np.random.default_rng(seed), or a list of one for each row, "
+            f"and got {rng!r:.60}; temperature=0 is greedy"
+        )
+    if not several:
         return np.asarray(rng.random((rows, 1)))
     if len(rng) != rows:
         raise ValueError(f"rng is one generator, or one for each of {rows} texts: got {len(rng)}")

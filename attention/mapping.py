@@ -266,9 +266,9 @@ def _settings(
 
     `names` has the sizes that have another name in this configuration.
     """
-    c = _Settings(config if isinstance(config, Mapping) else config.to_dict())
-    c.update({usual: c[name] for usual, name in (names or {}).items()})
-    c.update((c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {}))
+    c = _Config(config if isinstance(config, Mapping) else config.to_dict())
+    c |= {usual: c[name] for usual, name in (names or {}).items()}
+    c |= (c.get("rope_scaling") or {}) | (c.get("rope_parameters") or {})
     if other := [f"{n}={c[n]!r}" for n, x in must.items() if c.get(n) not in (None, x)]:
         raise ValueError(f"there is no model of ours with {', '.join(other)}")
     options = {"vocab_size": c["vocab_size"], "max_length": c["max_position_embeddings"]}
@@ -276,7 +276,7 @@ def _settings(
     return c, options | {"num_blocks": c["num_hidden_layers"], "rng": np.random.default_rng(0)}
 
 
-class _Settings(dict[str, Any]):
+class _Config(dict[str, Any]):
     """A configuration that says which of its settings is missing."""
 
     def __missing__(self, name: str) -> Any:

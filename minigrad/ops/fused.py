@@ -217,7 +217,7 @@ def _masked_softmax(z, /, mask):
             found *= y
         if np.isfinite(found).all():
             return (found,)
-        # Whatever number g or z is where the mask is False, the gradient there is 0.
+        # g or y is not finite, or g has overflowed. Where the mask is False, this does not count.
         g = np.where(mask, g, 0)
         return (np.where(mask, y * (g - np.vecdot(g, y)[..., None]), 0),)
 

@@ -392,9 +392,8 @@ def inside(tmp_path, capsys, monkeypatch):
 
 def test_the_demo_shows_all_and_says_what_was_caught(inside, run_once, tmp_path):
     printed = inside("--out", "out")
-    row = (
-        r"^ +(\w+) +(\S.*?) {2,}caught +passes(?:\n {20,}(\S.*))?$"  # (a title may have two lines)
-    )
+    # (A long title goes on in the next line.)
+    row = r"^ +(\w+) +(\S.*?) {2,}caught +passes(?:\n {20,}(\S.*))?$"
     found = [(name, " ".join(title).strip()) for name, *title in re.findall(row, printed, re.M)]
     assert found == [(name, exhibit(name).title) for name in NAMES]
     assert printed.endswith("\n2 of 2 checks passed; --marks shows them\n")
